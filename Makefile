@@ -1,0 +1,53 @@
+# `make demo` and `make test` work on a fresh clone: each makes .venv first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL = $(1)/bin/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test lint types imports unit docs bench peers clean
+
+demo: $(VENV)/.installed
+	$(BIN)/tailwise reproduce --demo
+
+test: lint types imports unit
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed
+	$(BIN)/mypy
+
+imports: $(VENV)/.installed
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.installed
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+docs: $(VENV)/.installed
+	$(BIN)/mkdocs build --strict
+
+# One question a file: make bench QUESTION=reader
+QUESTION ?= all
+bench: $(VENV)/.installed peers
+	$(BIN)/python -m benchmarks $(QUESTION)
+
+peers: .venv-peers/.installed
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(call PIP_INSTALL,$(VENV)) --constraint constraints.txt --editable '.[neural,ann,dev]'
+	@touch $@
+
+# Peers keep to themselves: their pins must not reach ours. One that does not install is absent, not an error.
+.venv-peers/.installed: constraints.txt
+	$(PYTHON) -m venv .venv-peers
+	$(call PIP_INSTALL,.venv-peers) --constraint constraints.txt torch psutil
+	-$(call PIP_INSTALL,.venv-peers) napkinxc
+	-$(call PIP_INSTALL,.venv-peers) omikuji
+	-$(call PIP_INSTALL,.venv-peers) liblinear-official
+	-$(call PIP_INSTALL,.venv-peers) --constraint constraints.txt libmultilabel
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .venv-peers build dist site

@@ -1,0 +1,50 @@
+"""Extreme multi-label classification that finds the rare labels, from incomplete training labels.
+
+Every public name is imported on first use, so that ``import tailwise`` loads neither numba nor torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME_OF = {
+    "TopK": "base",
+    "XMCModel": "base",
+    "Popularity": "baselines",
+    "Centroid": "baselines",
+    "Dataset": "data",
+    "load_dataset": "data",
+    "make_longtail": "data",
+    "drop_labels": "data",
+    "TextFeatures": "data",
+    "JainPropensity": "propensity",
+    "ConstantPropensity": "propensity",
+    "GivenPropensity": "propensity",
+    "propensity_from_hierarchy": "propensity",
+    "propensity_from_substitutes": "propensity",
+    "propensity_from_audit": "propensity",
+    "evaluate": "metrics",
+    "compare": "metrics",
+    "Evaluator": "metrics",
+    "load": "persistence",
+    "set_progress": "parallel",
+    "TailwiseError": "errors",
+}
+"""Where each public name lives: the one list that lazy import, ``dir`` and the documentation read."""
+
+__all__ = sorted(["__version__", *_HOME_OF])
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'tailwise' has no attribute {name!r}")
+    value = getattr(import_module(f"tailwise.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,58 @@
+"""What can go wrong, by cause. Each message names the argument, shows the value and says the fix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+
+class TailwiseError(Exception):
+    """Base class of every error that tailwise raises on purpose."""
+
+
+class InvalidInput(TailwiseError, ValueError):
+    """An argument has a wrong value, shape or type."""
+
+
+class NotFitted(TailwiseError, ValueError, AttributeError):
+    """A model was used before ``fit``."""
+
+
+class DataFormatError(TailwiseError, ValueError):
+    """A data file is malformed; the message names the file, the line, what was found and what was expected."""
+
+    def __init__(self, path: object, line: int | None, found: str, expected: str) -> None:
+        self.path, self.line, self.found, self.expected = path, line, found, expected
+        where = f"{path}" if line is None else f"{path}, line {line:,}"
+        super().__init__(f"{where}: found {found}; expected {expected}")
+
+
+class ModelFileError(TailwiseError):
+    """A saved model is missing, damaged, or of another kind or version."""
+
+
+class DownloadError(TailwiseError, OSError):
+    """A dataset could not be fetched or did not have the expected digest."""
+
+
+class MissingExtra(TailwiseError, ImportError):
+    """An optional dependency is not installed; the message says which extra brings it."""
+
+
+def import_extra(
+    module: str, extra: str, purpose: str, importer: Callable[[str], Any] = import_module
+) -> Any:
+    """Import an optional ``module`` or say which extra installs it.
+
+    >>> import_extra("no_such_module", "neural", "GLaS")
+    Traceback (most recent call last):
+    ...
+    tailwise.errors.MissingExtra: GLaS needs no_such_module; install it with: pip install 'tailwise[neural]'
+    """
+    try:
+        return importer(module)
+    except ModuleNotFoundError as error:
+        raise MissingExtra(
+            f"{purpose} needs {module}; install it with: pip install 'tailwise[{extra}]'"
+        ) from error

@@ -1,0 +1,41 @@
+"""Predicting with a sparse linear model, block by block of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from tailwise.base import TopK
+from tailwise.kernels.scoring import predict_sparse_linear
+from tailwise.parallel import map_blocks, row_blocks
+
+
+_ROWS_A_BLOCK = 256
+
+
+def predict_topk_linear(
+    X: sparse.csr_array, weights: sparse.csr_array, bias: np.ndarray, k: int, *, n_jobs: int | None = None
+) -> TopK:
+    """Top ``k`` of ``X @ weights + bias`` with ``weights`` (n_features, n_labels) CSR; no rows × labels array.
+
+    A label whose score is -inf is not predicted.
+    """
+    labels = np.empty((X.shape[0], k), np.int32)
+    scores = np.empty((X.shape[0], k), np.float32)
+
+    def predict_block(block: tuple[int, int]) -> None:
+        predict_sparse_linear(
+            X.indptr,
+            X.indices,
+            X.data,
+            block,
+            weights.indptr,
+            weights.indices,
+            weights.data,
+            bias,
+            labels,
+            scores,
+        )
+
+    map_blocks(predict_block, row_blocks(X.shape[0], _ROWS_A_BLOCK), n_jobs=n_jobs)
+    return TopK(labels, scores)
