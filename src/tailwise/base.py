@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -59,8 +59,8 @@ class XMCModel(persistence.Saveable, BaseEstimator):
     ``n_jobs``. Nothing is ever densified to rows × labels.
     """
 
-    scores_are_probabilities: ClassVar[bool] | bool = False
-    needs_nonnegative_features: ClassVar[bool] = False
+    scores_are_probabilities: bool = False
+    needs_nonnegative_features: bool = False
 
     n_labels_: int
     n_features_in_: int

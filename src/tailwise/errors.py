@@ -40,9 +40,7 @@ class MissingExtra(TailwiseError, ImportError):
     """An optional dependency is not installed; the message says which extra brings it."""
 
 
-def import_extra(
-    module: str, extra: str, purpose: str, importer: Callable[[str], Any] = import_module
-) -> Any:
+def import_extra(module: str, extra: str, purpose: str, importer: Callable[[str], Any] = import_module) -> Any:
     """Import an optional ``module`` or say which extra installs it.
 
     >>> import_extra("no_such_module", "neural", "GLaS")
@@ -53,6 +51,4 @@ def import_extra(
     try:
         return importer(module)
     except ModuleNotFoundError as error:
-        raise MissingExtra(
-            f"{purpose} needs {module}; install it with: pip install 'tailwise[{extra}]'"
-        ) from error
+        raise MissingExtra(f"{purpose} needs {module}; install it with: pip install 'tailwise[{extra}]'") from error

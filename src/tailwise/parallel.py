@@ -35,9 +35,7 @@ def _progress_is_on() -> bool:
 def count_jobs(n_jobs: int | None) -> int:
     """How many threads ``n_jobs`` means: None or -1 is every core this process may use, -2 all but one, …"""
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0):
-        raise InvalidInput(
-            f"n_jobs={n_jobs!r} must be a positive or negative integer, or None for every core"
-        )
+        raise InvalidInput(f"n_jobs={n_jobs!r} must be a positive or negative integer, or None for every core")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n_jobs is None:
         return cores

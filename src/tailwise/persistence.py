@@ -43,11 +43,7 @@ class Saveable:
 
     def _state(self) -> dict[str, Any]:
         """What is kept besides the parameters: by default every attribute that ends in ``_``."""
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if name.endswith("_") and not name.startswith("_")
-        }
+        return {name: value for name, value in vars(self).items() if name.endswith("_") and not name.startswith("_")}
 
     def _restore(self, state: dict[str, Any]) -> None:
         """Put back what :meth:`_state` returned."""
@@ -176,9 +172,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise ModelFileError(f"{path} has no {_MANIFEST}; it is not a tailwise model") from None
     except (ValueError, OSError) as error:
-        raise ModelFileError(
-            f"{path / _MANIFEST} is damaged ({error}); restore it or save the model again"
-        ) from error
+        raise ModelFileError(f"{path / _MANIFEST} is damaged ({error}); restore it or save the model again") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ModelFileError(f"{path / _MANIFEST} is not the manifest of a tailwise model")
     version = manifest.get("format_version")
@@ -188,9 +182,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
             f"but this tailwise reads up to {FORMAT_VERSION}; upgrade tailwise"
         )
     if manifest.get("sha256") != _manifest_digest(manifest):
-        raise ModelFileError(
-            f"{path / _MANIFEST} was changed after it was written; restore it or save the model again"
-        )
+        raise ModelFileError(f"{path / _MANIFEST} was changed after it was written; restore it or save the model again")
     return manifest
 
 
@@ -205,9 +197,7 @@ def _check_files(folder: Path, files: dict[str, Any], verify: bool) -> None:
                 "restore it or save the model again"
             )
         if verify and _file_digest(path) != facts["sha256"]:
-            raise ModelFileError(
-                f"{path} is corrupted (its sha256 differs); restore it or save the model again"
-            )
+            raise ModelFileError(f"{path} is corrupted (its sha256 differs); restore it or save the model again")
 
 
 class _Writer:
@@ -234,7 +224,7 @@ class _Writer:
                 "state": {k: self.encode(f"{name}.{k}", v) for k, v in value._state().items()},
             }
         if isinstance(value, tuple) and hasattr(value, "_fields"):
-            fields = {k: self.encode(f"{name}.{k}", v) for k, v in value._asdict().items()}
+            fields = {k: self.encode(f"{name}.{k}", v) for k, v in zip(value._fields, value, strict=True)}
             return {"$": "namedtuple", "class": _class_name(type(value)), "fields": fields}
         if isinstance(value, list | tuple):
             return self._encode_sequence(name, value)
@@ -269,8 +259,7 @@ class _Writer:
         if value.format != "csr":
             raise InvalidInput(f"{name} is a sparse {value.format} matrix; only CSR can be saved")
         parts = {
-            part: self._write_array(f"{name}.{part}", getattr(value, part))
-            for part in ("data", "indices", "indptr")
+            part: self._write_array(f"{name}.{part}", getattr(value, part)) for part in ("data", "indices", "indptr")
         }
         return {"$": "csr", "shape": [int(n) for n in value.shape], **parts}
 
@@ -354,15 +343,11 @@ class _Reader:
         return tuple(strings) if value["type"] == "tuple" else strings
 
     def _tensors(self, value: dict[str, Any]) -> Any:
-        return import_extra("safetensors.torch", "neural", "loading torch weights").load_file(
-            self._path(value["file"])
-        )
+        return import_extra("safetensors.torch", "neural", "loading torch weights").load_file(self._path(value["file"]))
 
     def _path(self, name: str) -> Path:
         if name not in self.files:
-            raise ModelFileError(
-                f"{self.folder} refers to the file {name!r}, which its manifest does not list"
-            )
+            raise ModelFileError(f"{self.folder} refers to the file {name!r}, which its manifest does not list")
         return self.folder / name
 
     _DECODERS = {  # noqa: RUF012
@@ -380,9 +365,7 @@ class _Reader:
 
 def _class_name(cls: type) -> str:
     if not cls.__module__.startswith("tailwise."):
-        raise InvalidInput(
-            f"{cls.__module__}.{cls.__qualname__} cannot be saved: only classes of tailwise can"
-        )
+        raise InvalidInput(f"{cls.__module__}.{cls.__qualname__} cannot be saved: only classes of tailwise can")
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
@@ -393,9 +376,7 @@ def _resolve_class(name: str) -> type:
     try:
         cls = getattr(import_module(module), qualname)
     except (ModuleNotFoundError, AttributeError) as error:
-        raise ModelFileError(
-            f"the model names the class {name!r}, which this tailwise does not have"
-        ) from error
+        raise ModelFileError(f"the model names the class {name!r}, which this tailwise does not have") from error
     if not isinstance(cls, type):
         raise ModelFileError(f"{name!r} is not a class")
     return cls

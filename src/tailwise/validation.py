@@ -21,9 +21,7 @@ def as_rng(random_state: int | np.random.Generator | np.random.RandomState | Non
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"random_state={random_state!r}; pass an integer, a numpy Generator or None"
-        ) from error
+        raise InvalidInput(f"random_state={random_state!r}; pass an integer, a numpy Generator or None") from error
 
 
 def check_number(
@@ -97,9 +95,7 @@ def _with_small_indices(csr: sparse.csr_array) -> sparse.csr_array:
     """int32 indices wherever they fit, so that kernels compile for one type in nearly every case."""
     limit = np.iinfo(np.int32).max
     if csr.indices.dtype != np.int32 and csr.nnz <= limit and max(csr.shape) <= limit:
-        csr = sparse.csr_array(
-            (csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int32)), shape=csr.shape
-        )
+        csr = sparse.csr_array((csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int32)), shape=csr.shape)
         csr.has_canonical_format = True
     return csr
 
@@ -152,9 +148,7 @@ def check_labels(Y: Any, *, n_rows: int | None = None, n_labels: int | None = No
     3
     """
     if Y is None:
-        raise InvalidInput(
-            "Y is None; requires y to be passed, but the target y is None: pass a binary matrix"
-        )
+        raise InvalidInput("Y is None; requires y to be passed, but the target y is None: pass a binary matrix")
     csr = _as_csr("Y", Y, np.float32)
     if not ((csr.data == 1) | (csr.data == 0)).all():
         bad = int(np.flatnonzero((csr.data != 1) & (csr.data != 0))[0])
@@ -166,9 +160,7 @@ def check_labels(Y: Any, *, n_rows: int | None = None, n_labels: int | None = No
     if csr.shape[1] == 0:
         raise InvalidInput(f"Y has shape {csr.shape}; it needs at least one label column")
     if n_rows is not None and csr.shape[0] != n_rows:
-        raise InvalidInput(
-            f"Y has {csr.shape[0]:,} rows but X has {n_rows:,}; they must describe the same rows"
-        )
+        raise InvalidInput(f"Y has {csr.shape[0]:,} rows but X has {n_rows:,}; they must describe the same rows")
     if n_labels is not None and csr.shape[1] != n_labels:
         raise InvalidInput(f"Y has {csr.shape[1]:,} columns but {n_labels:,} labels were expected")
     if csr.nnz and not csr.data.all():

@@ -9,9 +9,7 @@ from tailwise.kernels.topk import push
 
 
 @njit(nogil=True, cache=True, boundscheck=False, fastmath={"contract", "nsz"})
-def predict_sparse_linear(
-    x_indptr, x_indices, x_data, block, w_indptr, w_indices, w_data, bias, labels, scores
-):
+def predict_sparse_linear(x_indptr, x_indices, x_data, block, w_indptr, w_indices, w_data, bias, labels, scores):
     """Top-k labels of rows ``block[0]:block[1]`` under ``x @ W + bias``.
 
     X is CSR over features; W is CSR with one row a feature and sorted label indices. All inputs may be
