@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.register_assert_rewrite("contracts")
+
+_SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of development data beside the project; tests that need it are skipped where it is absent."""
+    if not _SHARED_DATA.is_dir():
+        pytest.skip("the development data is not beside this checkout (../shared/data)")
+    return _SHARED_DATA
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread_for_blas() -> None:
+    """Two test workers on two cores: BLAS threads would only get in each other's way."""
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1)

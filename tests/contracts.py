@@ -1,0 +1,264 @@
+"""What every model must keep. A model's test file subclasses :class:`ModelContract` and says how to make one.
+
+    class TestCentroid(ModelContract):
+        def make(self, **params):
+            return Centroid(**params)
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from inspect import signature
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+import tailwise
+from tailwise.base import TopK, XMCModel
+from tailwise.errors import InvalidInput, ModelFileError, NotFitted, TailwiseError
+
+
+def make_rows(n_samples=120, n_features=40, n_labels=15, seed=0):
+    """Non-negative sparse rows whose labels can be told from their features; label 0 has no row, label 1 has all."""
+    rng = np.random.default_rng(seed)
+    topics = rng.integers(2, n_labels, size=(n_samples, 2))
+    Y = np.zeros((n_samples, n_labels), np.float32)
+    X = np.zeros((n_samples, n_features), np.float32)
+    for i, pair in enumerate(topics):
+        Y[i, pair] = 1
+        for label in pair:
+            words = np.random.default_rng(1000 + label).choice(n_features, size=5, replace=False)
+            X[i, rng.choice(words, size=3, replace=False)] += rng.uniform(0.5, 1.0, size=3).astype(np.float32)
+        X[i, rng.choice(n_features, size=3, replace=False)] += 0.2
+    Y[:, 1] = 1
+    return sparse.csr_array(X), sparse.csr_array(Y)
+
+
+def assert_same_bits(a: TopK, b: TopK) -> None:
+    np.testing.assert_array_equal(a.labels, b.labels)
+    np.testing.assert_array_equal(a.scores.view(np.uint32), b.scores.view(np.uint32))
+
+
+def assert_valid_topk(top: TopK, n: int, k: int, n_labels: int) -> None:
+    assert isinstance(top, TopK)
+    assert top.labels.shape == top.scores.shape == (n, k)
+    assert top.labels.dtype == np.int32 and top.scores.dtype == np.float32
+    assert top.labels.min(initial=-1) >= -1 and top.labels.max(initial=-1) < n_labels
+    assert not np.isnan(top.scores).any()
+    for labels, scores in zip(top.labels, top.scores, strict=True):
+        present = labels >= 0
+        assert (np.diff(present.astype(int)) <= 0).all(), "absent labels come last"
+        assert np.isneginf(scores[~present]).all() and np.isfinite(scores[present]).all()
+        assert len(set(labels[present])) == present.sum(), "labels are distinct"
+        pairs = list(zip(-scores[present], labels[present], strict=True))
+        assert pairs == sorted(pairs), "best first, ties by label index"
+
+
+class ModelContract:
+    """Subclass, define ``make(**params)``, and inherit every test."""
+
+    data = staticmethod(make_rows)
+
+    def make(self, **params) -> XMCModel:
+        raise NotImplementedError
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def rows(cls):
+        return cls.data()
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def fitted(cls, rows):
+        return cls().make(**cls()._seed()).fit(*rows)
+
+    def _seed(self):
+        return {"random_state": 0} if "random_state" in signature(type(self.make())).parameters else {}
+
+    def test_clone_and_params(self, fitted):
+        model = self.make()
+        params = model.get_params(deep=False)
+        assert set(params) == set(signature(type(model)).parameters)
+        copy = clone(fitted)
+        assert not hasattr(copy, "label_counts_")
+        with pytest.raises(NotFitted, match=r"not fitted.*fit\(X, Y\)"):
+            copy.predict_topk(np.ones((1, 3)))
+        for name, value in params.items():
+            model.set_params(**{name: value})
+
+    def test_fit_returns_self_and_leaves_params_and_input(self, rows):
+        X, Y = rows
+        model = self.make(**self._seed())
+        before = {name: repr(value) for name, value in model.get_params(deep=False).items()}
+        snapshot = [part.copy() for part in (X.data, X.indices, X.indptr, Y.data, Y.indices, Y.indptr)]
+        assert model.fit(X, Y) is model
+        assert {name: repr(value) for name, value in model.get_params(deep=False).items()} == before
+        for old, new in zip(snapshot, (X.data, X.indices, X.indptr, Y.data, Y.indices, Y.indptr), strict=True):
+            np.testing.assert_array_equal(old, new)
+        assert (model.n_features_in_, model.n_labels_) == (X.shape[1], Y.shape[1])
+        np.testing.assert_array_equal(model.label_counts_, Y.sum(axis=0))
+
+    def test_same_bits_twice_and_for_any_number_of_jobs(self, rows, fitted):
+        X, Y = rows
+        expected = fitted.predict_topk(X)
+        assert_same_bits(self.make(**self._seed()).fit(X, Y).predict_topk(X), expected)
+        if "n_jobs" in fitted.get_params(deep=False):
+            for n_jobs in (1, 2):
+                assert_same_bits(self.make(n_jobs=n_jobs, **self._seed()).fit(X, Y).predict_topk(X), expected)
+
+    @pytest.mark.parametrize("k", [1, 5, 40])
+    def test_topk_is_valid(self, rows, fitted, k):
+        X, Y = rows
+        top = fitted.predict_topk(X, k)
+        assert_valid_topk(top, X.shape[0], k, Y.shape[1])
+        assert not (top.labels == 0).any(), "a label without rows is not predicted"
+        if fitted.scores_are_probabilities:
+            present = top.scores[top.labels >= 0]
+            assert present.min() >= 0 and present.max() <= 1 + 1e-6
+
+    def test_k_is_a_prefix(self, rows, fitted):
+        X, _ = rows
+        assert_same_bits(TopK(*(part[:, :2] for part in fitted.predict_topk(X, 5))), fitted.predict_topk(X, 2))
+
+    def test_one_row_at_a_time_gives_the_same_bits(self, rows, fitted):
+        X, _ = rows
+        whole = fitted.predict_topk(X[:8])
+        parts = [fitted.predict_topk(X[i : i + 1]) for i in range(8)]
+        assert_same_bits(TopK(*(np.concatenate(part) for part in zip(*parts, strict=True))), whole)
+
+    def test_learns_something(self, rows, fitted):
+        X, Y = rows
+        top = fitted.predict_topk(X, 1).labels[:, 0]
+        assert np.mean([Y[i, label] > 0 for i, label in enumerate(top) if label >= 0]) > 0.5
+
+    def test_predict_is_the_indicator_of_topk(self, rows, fitted):
+        X, Y = rows
+        indicator = fitted.predict(X, 3)
+        top = fitted.predict_topk(X, 3)
+        assert indicator.shape == Y.shape and set(indicator.data) <= {1.0}
+        for i in range(X.shape[0]):
+            assert set(indicator.indices[indicator.indptr[i] : indicator.indptr[i + 1]]) == set(top.labels[i]) - {-1}
+
+    def test_empty_rows_and_no_rows(self, rows, fitted):
+        X, Y = rows
+        assert_valid_topk(fitted.predict_topk(sparse.csr_array((3, X.shape[1])), 5), 3, 5, Y.shape[1])
+        assert_valid_topk(fitted.predict_topk(sparse.csr_array((0, X.shape[1])), 5), 0, 5, Y.shape[1])
+
+    def test_every_form_of_input_gives_the_same_bits(self, rows, fitted):
+        X, _ = rows
+        expected = fitted.predict_topk(X)
+        for form in input_forms(X).values():
+            assert_same_bits(fitted.predict_topk(form), expected)
+
+    def test_fit_takes_every_form_of_input(self, rows, fitted):
+        X, Y = rows
+        expected = fitted.predict_topk(X)
+        forms = input_forms(X)
+        for name in ("csr_matrix", "int64 indptr, read-only"):
+            assert_same_bits(self.make(**self._seed()).fit(forms[name], input_forms(Y)[name]).predict_topk(X), expected)
+
+    def test_rows_without_labels_and_without_features(self, rows):
+        X, Y = (sparse.lil_array(part) for part in rows)
+        Y[:5] = 0
+        X[3:9] = 0
+        model = self.make(**self._seed()).fit(X.tocsr(), Y.tocsr())
+        assert_valid_topk(model.predict_topk(X.tocsr()), X.shape[0], 5, Y.shape[1])
+
+    def test_save_and_load_give_the_same_bits(self, rows, fitted, tmp_path):
+        X, _ = rows
+        fitted.save(tmp_path / "model")
+        for verify in (True, False):
+            loaded = tailwise.load(tmp_path / "model", verify=verify)
+            assert type(loaded) is type(fitted)
+            assert repr(loaded.get_params()) == repr(fitted.get_params())
+            assert_same_bits(loaded.predict_topk(X), fitted.predict_topk(X))
+        loaded.save(tmp_path / "model")
+        loaded.save(tmp_path / "copy")
+        assert_same_bits(tailwise.load(tmp_path / "copy").predict_topk(X), fitted.predict_topk(X))
+        assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+
+    def test_damaged_files_are_refused(self, fitted, tmp_path):
+        path = tmp_path / "model"
+        fitted.save(path)
+        victims = [p for p in path.iterdir() if p.suffix != ".json" and p.stat().st_size > 200] or [path / "manifest.json"]
+        victim = max(victims, key=lambda p: p.stat().st_size)
+        good = victim.read_bytes()
+        for bad in (good[:-1], good[: len(good) // 2], good[:-1] + bytes([good[-1] ^ 1])):
+            victim.write_bytes(bad)
+            with pytest.raises(ModelFileError, match=victim.name.split("-")[0]):
+                tailwise.load(path)
+        victim.unlink()
+        with pytest.raises(ModelFileError):
+            tailwise.load(path)
+        victim.write_bytes(good)
+        tailwise.load(path)
+        manifest = json.loads((path / "manifest.json").read_text())
+        (path / "manifest.json").write_text(json.dumps(manifest | {"format_version": 99}))
+        with pytest.raises(ModelFileError, match="upgrade tailwise"):
+            tailwise.load(path)
+
+    def test_no_pickle_is_read_or_written(self, rows, fitted, tmp_path, monkeypatch):
+        def refuse(*args, **kwargs):
+            raise AssertionError("pickle was used")
+
+        for name in ("load", "loads", "dump", "dumps", "Unpickler", "Pickler"):
+            monkeypatch.setattr(pickle, name, refuse)
+        fitted.save(tmp_path / "model")
+        tailwise.load(tmp_path / "model").predict_topk(rows[0])
+        assert {p.suffix for p in (tmp_path / "model").iterdir()} <= {".json", ".npy", ".safetensors"}
+
+    def test_error_texts(self, rows, fitted):
+        X, Y = rows
+        with pytest.raises(InvalidInput, match=r"Y has 119 rows but X has 120"):
+            self.make().fit(X, Y[:-1])
+        with pytest.raises(InvalidInput, match=r"Y has the value 2 at row 0"):
+            self.make().fit(X, Y * 2)
+        with pytest.raises(InvalidInput, match=r"X has NaN at row 0"):
+            self.make().fit(np.full((2, 3), np.nan), np.ones((2, 2)))
+        with pytest.raises(InvalidInput, match="infinity"):
+            fitted.predict_topk(np.full((2, X.shape[1]), np.inf))
+        with pytest.raises(InvalidInput, match=r"k=0 is outside \[1, inf\]"):
+            fitted.predict_topk(X, 0)
+        with pytest.raises(InvalidInput, match=r"k=2.5 must be an integer"):
+            fitted.predict_topk(X, 2.5)
+        with pytest.raises(InvalidInput, match=r"X has 39 features, but this model is expecting 40"):
+            fitted.predict_topk(X[:, :-1])
+        with pytest.raises(InvalidInput, match="minimum of 1 is required"):
+            self.make().fit(X[:0], Y[:0])
+        with pytest.raises(TailwiseError):
+            self.make().fit(X, None)
+        if fitted.needs_nonnegative_features:
+            with pytest.raises(InvalidInput, match="Negative values"):
+                self.make().fit(-X, Y)
+
+
+def input_forms(A: sparse.csr_array) -> dict[str, object]:
+    """The same matrix in every form that a user may pass."""
+    wide = sparse.csr_array(A.shape, dtype=A.dtype)
+    wide.data, wide.indices, wide.indptr = A.data.copy(), A.indices.astype(np.int64), A.indptr.astype(np.int64)
+    for part in (wide.data, wide.indices, wide.indptr):
+        part.flags.writeable = False
+    reversed_rows = A.copy()
+    for i in range(A.shape[0]):
+        span = slice(A.indptr[i], A.indptr[i + 1])
+        reversed_rows.indices[span] = A.indices[span][::-1]
+        reversed_rows.data[span] = A.data[span][::-1]
+    reversed_rows.has_sorted_indices = False
+    reversed_rows.has_canonical_format = False
+    coo = A.tocoo()
+    halves = sparse.csr_array(
+        (np.repeat(A.data / 2, 2), np.repeat(A.indices, 2), A.indptr * 2), shape=A.shape, dtype=A.dtype
+    )
+    return {
+        "csr_matrix": sparse.csr_matrix(A),
+        "csc": A.tocsc(),
+        "coo": coo,
+        "dense": A.toarray(),
+        "float64": A.astype(np.float64),
+        "unsorted": reversed_rows,
+        "duplicates": halves,
+        "int64 indptr, read-only": wide,
+    }
