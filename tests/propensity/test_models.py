@@ -31,7 +31,7 @@ def random_labels(seed=0, n=200, n_labels=30):
 def test_jain_equals_naive_twin(a, b):
     Y = random_labels()
     model = JainPropensity(a, b).fit(Y)
-    counts = Y.toarray().sum(axis=0)
+    counts = Y.toarray().sum(axis=0).astype(int)
     np.testing.assert_allclose(model.propensity_, jain_propensity(counts, 200, a, b), rtol=1e-12)
     np.testing.assert_allclose(model.inverse_ * model.propensity_, 1.0)
     assert (np.diff(model.propensity_[np.argsort(counts)]) >= 0).all()
