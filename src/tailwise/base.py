@@ -68,7 +68,7 @@ class XMCModel(persistence.Saveable, BaseEstimator):
 
     def fit(self, X: Any, Y: Any) -> Self:
         """Learn from ``X`` (n_samples, n_features) and the observed binary labels ``Y`` (n_samples, n_labels)."""
-        X = check_features(X, nonnegative=self.needs_nonnegative_features)
+        X = check_features(X, nonnegative=self.needs_nonnegative_features, owner=type(self).__name__)
         Y = check_labels(Y, n_rows=X.shape[0])
         self.n_features_in_, self.n_labels_ = X.shape[1], Y.shape[1]
         self.label_counts_ = label_counts(Y)
@@ -80,7 +80,11 @@ class XMCModel(persistence.Saveable, BaseEstimator):
         self._check_is_fitted()
         k = check_k(k)
         X = check_features(
-            X, n_features=self.n_features_in_, nonnegative=self.needs_nonnegative_features, allow_no_rows=True
+            X,
+            n_features=self.n_features_in_,
+            nonnegative=self.needs_nonnegative_features,
+            allow_no_rows=True,
+            owner=type(self).__name__,
         )
         return self._predict_topk(X, min(k, self.n_labels_)).padded(k)
 

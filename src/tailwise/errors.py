@@ -6,6 +6,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from sklearn.exceptions import NotFittedError
+
 
 class TailwiseError(Exception):
     """Base class of every error that tailwise raises on purpose."""
@@ -15,7 +17,7 @@ class InvalidInput(TailwiseError, ValueError):
     """An argument has a wrong value, shape or type."""
 
 
-class NotFitted(TailwiseError, ValueError, AttributeError):
+class NotFitted(TailwiseError, NotFittedError):
     """A model was used before ``fit``."""
 
 

@@ -19,6 +19,7 @@ import re
 import shutil
 import tempfile
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +139,7 @@ def _replace_contents(path: Path, scratch: Path) -> None:
             if not (path / file.name).exists():
                 file.rename(path / file.name)
     _fsync_folder(path)
-    os.replace(scratch / _MANIFEST, path / _MANIFEST)
+    (scratch / _MANIFEST).replace(path / _MANIFEST)
     _fsync_folder(path)
     for file in path.iterdir():
         if file.name not in keep and file.is_file():
@@ -339,7 +340,7 @@ class _Reader:
     def _strings(self, value: dict[str, Any]) -> Any:
         text, offsets = (self._array(name) for name in value["files"])
         whole, cuts = text.tobytes(), offsets.tolist()
-        strings = [whole[a:b].decode() for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+        strings = [whole[a:b].decode() for a, b in pairwise(cuts)]
         return tuple(strings) if value["type"] == "tuple" else strings
 
     def _tensors(self, value: dict[str, Any]) -> Any:

@@ -9,7 +9,6 @@ from tailwise.base import TopK
 from tailwise.kernels.scoring import predict_sparse_linear
 from tailwise.parallel import map_blocks, row_blocks
 
-
 _ROWS_A_BLOCK = 256
 
 

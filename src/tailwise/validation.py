@@ -35,7 +35,7 @@ def check_number(
     open_high: bool = False,
 ) -> Any:
     """Refuse a numeric parameter outside its range, naming it and showing its value."""
-    kind = numbers.Integral if integer else numbers.Real
+    kind: Any = numbers.Integral if integer else numbers.Real
     if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
         raise InvalidInput(f"{name}={value!r} must be {'an integer' if integer else 'a number'}")
     below = value <= low if open_low else value < low
@@ -101,11 +101,16 @@ def _with_small_indices(csr: sparse.csr_array) -> sparse.csr_array:
 
 
 def check_features(
-    X: Any, *, n_features: int | None = None, nonnegative: bool = False, allow_no_rows: bool = False
+    X: Any,
+    *,
+    n_features: int | None = None,
+    nonnegative: bool = False,
+    allow_no_rows: bool = False,
+    owner: str = "this model",
 ) -> sparse.csr_array:
     """X as canonical float32 CSR: sorted, without duplicates, finite. The caller's arrays are never changed.
 
-    Takes csr_matrix, csr_array, any other scipy format, and dense arrays.
+    Takes csr_matrix, csr_array, any other scipy format, and dense arrays. Messages speak of ``owner``.
 
     >>> check_features([[0, 1.5], [2, 0]]).dtype
     dtype('float32')
@@ -130,12 +135,12 @@ def check_features(
         )
     if nonnegative and csr.nnz and csr.data.min() < 0:
         raise InvalidInput(
-            f"Negative values in data passed to X (smallest {csr.data.min():g}); this model needs features >= 0, "
+            f"Negative values in data passed to X (smallest {csr.data.min():g}); {owner} needs features >= 0, "
             "such as TF-IDF or counts"
         )
     if n_features is not None and csr.shape[1] != n_features:
         raise InvalidInput(
-            f"X has {csr.shape[1]:,} features, but this model is expecting {n_features:,} features as input; "
+            f"X has {csr.shape[1]:,} features, but {owner} is expecting {n_features:,} features as input; "
             "transform X with the same vectoriser as in training"
         )
     return _with_small_indices(csr)
