@@ -80,7 +80,9 @@ def progress(description: str, total: float | None) -> Iterator[Callable[..., No
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}"),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    # In a log a bar cannot move: its last state is printed once, as a line.
+    with Progress(*columns, console=console, transient=console.is_terminal) as bar:
         task = bar.add_task(description, total=total, note="")
         yield lambda amount=1.0, note="": bar.update(task, advance=amount, **({"note": note} if note else {}))
 

@@ -84,7 +84,8 @@ def _dense_to_csr(name: str, value: Any, dtype: Any) -> sparse.csr_array:
             stacklevel=5,
         )
     try:
-        return sparse.csr_array(dense.astype(dtype))
+        with np.errstate(over="ignore"):
+            return sparse.csr_array(dense.astype(dtype))
     except (TypeError, ValueError) as error:
         raise InvalidInput(
             f"{name} has dtype {dense.dtype}; argument must be a string or a number ({error})"

@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive.kernels import topk
+from scipy import sparse
+
+from tailwise.kernels.topk import topk_csr, topk_dense
+from tailwise.scoring import predict_topk_linear
+
+coarse = st.sampled_from([-np.inf, -1.0, 0.0, 0.5, 0.5, 2.0])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 6), st.lists(st.lists(coarse, min_size=7, max_size=7), min_size=1, max_size=5), st.integers(1, 6))
+def test_topk_dense_in_blocks_equals_the_twin(k, rows, cut):
+    scores = np.array(rows, np.float32)
+    labels, best = np.full((len(rows), k), -1, np.int32), np.full((len(rows), k), -np.inf, np.float32)
+    topk_dense(np.ascontiguousarray(scores[:, :cut]), 0, labels, best)
+    topk_dense(np.ascontiguousarray(scores[:, cut:]), cut, labels, best)
+    expected = topk(scores, k)
+    np.testing.assert_array_equal(labels, expected[0])
+    np.testing.assert_array_equal(best, expected[1])
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(1, 6),
+    st.lists(st.lists(coarse, min_size=7, max_size=7), min_size=1, max_size=5),
+    st.permutations(range(7)),
+)
+def test_topk_csr_takes_any_index_order(k, rows, order):
+    scores = np.array(rows, np.float32)
+    n = len(rows)
+    indptr = np.arange(0, 7 * n + 1, 7)
+    labels, best = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
+    topk_csr(indptr, np.tile(np.array(order, np.int32), n), scores[:, order].ravel(), labels, best)
+    expected = topk(scores, k)
+    np.testing.assert_array_equal(labels, expected[0])
+    np.testing.assert_array_equal(best, expected[1])
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_sparse_linear_scores_equal_the_dense_product(wide, n_jobs):
+    rng = np.random.default_rng(3)
+    X = sparse.random_array((600, 30), density=0.2, rng=rng, format="csr", dtype=np.float32)
+    W = sparse.random_array((30, 50), density=0.3, rng=rng, format="csr", dtype=np.float32)
+    W.sort_indices()
+    bias = rng.normal(size=50).astype(np.float32)
+    bias[7] = -np.inf
+    if wide:
+        for part in (X, W):
+            part.indptr, part.indices = part.indptr.astype(np.int64), part.indices.astype(np.int64)
+    for array in (X.data, X.indices, X.indptr, W.data, W.indices, W.indptr, bias):
+        array.flags.writeable = False
+    top = predict_topk_linear(X, W, bias, 50, n_jobs=n_jobs)
+    dense = X.toarray() @ W.toarray() + bias
+    assert (top.labels[:, -1] == -1).all() and not (top.labels == 7).any()
+    np.testing.assert_allclose(top.scores, topk(dense, 50)[1], rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(top.labels[:, 0], topk(dense, 1)[0][:, 0])

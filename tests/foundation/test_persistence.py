@@ -1,0 +1,192 @@
+import json
+import os
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from contracts import make_rows
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+import tailwise
+from tailwise import persistence
+from tailwise.base import TopK
+from tailwise.errors import InvalidInput, ModelFileError
+
+
+class Box(persistence.Saveable, BaseEstimator):
+    def __init__(self, param=None):
+        self.param = param
+
+
+Box.__module__ = "tailwise.baselines"
+
+
+@pytest.fixture
+def box(monkeypatch):
+    monkeypatch.setattr("tailwise.baselines.Box", Box, raising=False)
+
+    def make(value, param=None):
+        made = Box(param)
+        made.value_ = value
+        return made
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        3,
+        1.5,
+        float("inf"),
+        "ä",
+        [1, "two", None],
+        (1, (2.5,)),
+        {"a": 1, "b": [1, 2]},
+        np.float32(1.5),
+        np.int64(7),
+        np.arange(6, dtype=np.int16).reshape(2, 3),
+        np.zeros((0, 4), np.float32),
+        np.array(5.0),
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        ["x", "", "ü" * 3] * 200,
+        TopK(np.zeros((1, 2), np.int32), np.zeros((1, 2), np.float32)),
+    ],
+    ids=repr,
+)
+def test_round_trip_of_each_kind_of_value(box, tmp_path, value):
+    persistence.save(box(value, param=(1, 2)), tmp_path / "m")
+    loaded = persistence.load(tmp_path / "m")
+    assert type(loaded.value_) is type(value) and loaded.param == (1, 2)
+    if isinstance(value, TopK):
+        value, loaded.value_ = tuple(value), tuple(loaded.value_)
+    np.testing.assert_equal(loaded.value_, value)
+
+
+def test_csr_and_nested_objects_and_tensors(box, tmp_path):
+    torch = pytest.importorskip("torch")
+    X = sparse.random_array((5, 6), density=0.3, format="csr", rng=np.random.default_rng(0))
+    value = {"inner": box(X), "weights": {"w": torch.arange(3.0)}}
+    persistence.save(box(value), tmp_path / "m")
+    loaded = persistence.load(tmp_path / "m").value_
+    np.testing.assert_array_equal(loaded["inner"].value_.toarray(), X.toarray())
+    assert torch.equal(loaded["weights"]["w"], torch.arange(3.0))
+    assert (tmp_path / "m").glob("*.safetensors")
+
+
+def test_arrays_are_mapped_read_only(box, tmp_path):
+    persistence.save(box(np.arange(10)), tmp_path / "m")
+    array = persistence.load(tmp_path / "m").value_
+    assert isinstance(array.base, np.memmap) and not array.flags.writeable
+
+
+class Alien(NamedTuple):
+    x: int
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (lambda x: x, "holds data and no code"),
+        (np.array([object()]), "array of Python objects"),
+        (sparse.coo_array(np.eye(2)), "only CSR can be saved"),
+        (Alien(1), "only classes of tailwise"),
+        ({1: 2}, "cannot be saved"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_saved_is_refused_and_nothing_is_left(box, tmp_path, value, message):
+    with pytest.raises(InvalidInput, match=message):
+        persistence.save(box(value), tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_replacing_a_model_keeps_no_old_files_and_survives_a_crash(box, tmp_path, monkeypatch):
+    path = tmp_path / "m"
+    persistence.save(box(np.arange(5)), path)
+    opened = persistence.load(path)
+    monkeypatch.setattr(persistence, "_manifest_digest", lambda manifest: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        persistence.save(box(np.arange(6)), path)
+    monkeypatch.undo()
+    monkeypatch.setattr("tailwise.baselines.Box", Box, raising=False)
+    assert len(persistence.load(path).value_) == 5
+    persistence.save(box(np.arange(7)), path)
+    assert len(persistence.load(path).value_) == 7 and opened.value_.sum() == 10
+    assert len(list(path.glob("*.npy"))) == 1 and [p.name for p in tmp_path.iterdir()] == ["m"]
+
+
+def test_a_full_disk_changes_nothing(box, tmp_path, monkeypatch):
+    path = tmp_path / "m"
+    persistence.save(box(np.arange(5)), path)
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(ModelFileError, match=r"No space left on device.*nothing was changed"):
+        persistence.save(box(np.arange(6)), path)
+    monkeypatch.undo()
+    monkeypatch.setattr("tailwise.baselines.Box", Box, raising=False)
+    assert len(persistence.load(path).value_) == 5 and [p.name for p in tmp_path.iterdir()] == ["m"]
+
+
+def test_other_files_are_never_overwritten(box, tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("mine")
+    for target in (tmp_path / "notes", tmp_path / "notes" / "a.txt"):
+        with pytest.raises(ModelFileError, match="exists and is not a tailwise model"):
+            persistence.save(box(1), target)
+    (tmp_path / "empty").mkdir()
+    persistence.save(box(1), tmp_path / "empty")
+
+
+@pytest.mark.parametrize(
+    ("prepare", "message"),
+    [
+        (lambda p: None, "does not exist; pass the folder"),
+        (lambda p: p.write_text(""), "is a file, not a folder"),
+        (lambda p: p.mkdir(), "no manifest.json; it is not a tailwise model"),
+        (lambda p: (p.mkdir(), (p / "manifest.json").write_text("{")), "is damaged"),
+        (lambda p: (p.mkdir(), (p / "manifest.json").write_text("[]")), "not the manifest of a tailwise model"),
+    ],
+)
+def test_what_is_no_model_is_refused(tmp_path, prepare, message):
+    prepare(tmp_path / "m")
+    with pytest.raises(ModelFileError, match=message):
+        tailwise.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"class": "os:system"}, "not one of tailwise"),
+        ({"class": "tailwise.baselines:np"}, "not a class"),
+        ({"class": "tailwise.baselines:Nothing"}, "does not have"),
+        ({"class": "tailwise.errors:TailwiseError"}, "not a class that tailwise saves"),
+        ({"state": {"x_": {"$": "array", "file": "../../etc/passwd"}}}, "does not list"),
+        ({"state": {"x_": {"$": "pickle"}}}, "unknown kind 'pickle'"),
+        ({"params": {"nonsense": 1}}, "does not describe a model"),
+    ],
+)
+def test_a_forged_manifest_runs_nothing(tmp_path, change, message):
+    path = tmp_path / "m"
+    tailwise.Popularity().fit(*make_rows()).save(path)
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["model"] |= change
+    manifest["sha256"] = persistence._manifest_digest(manifest)
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(ModelFileError, match=message):
+        tailwise.load(path)
+
+
+def test_a_changed_manifest_is_noticed(tmp_path):
+    path = tmp_path / "m"
+    tailwise.Popularity().fit(*make_rows()).save(path)
+    text = (path / "manifest.json").read_text()
+    (path / "manifest.json").write_text(text.replace('"n_labels_": 15', '"n_labels_": 14'))
+    with pytest.raises(ModelFileError, match="was changed after it was written"):
+        tailwise.load(path)
