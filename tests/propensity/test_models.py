@@ -7,8 +7,7 @@ from sklearn.base import clone
 
 import tailwise
 from naive.propensity import jain_propensity
-from tailwise.base import NotFitted
-from tailwise.errors import InvalidInput
+from tailwise.errors import InvalidInput, NotFitted
 from tailwise.propensity import (
     ConstantPropensity,
     GivenPropensity,

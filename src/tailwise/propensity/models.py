@@ -11,8 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from tailwise import persistence
-from tailwise.base import NotFitted
-from tailwise.errors import InvalidInput
+from tailwise.errors import InvalidInput, NotFitted
 from tailwise.validation import check_choice, check_labels, check_number, label_counts
 
 PRESETS: dict[str, tuple[float, float]] = {"wikipedia": (0.5, 0.4), "amazon": (0.6, 2.6), "other": (0.55, 1.5)}
@@ -84,7 +83,7 @@ class JainPropensity(Propensity):
         :meth:`preset` has those by dataset family, :func:`propensity_from_hierarchy` and its kin fit them.
 
     >>> JainPropensity().fit([[1, 0], [1, 0], [1, 1], [1, 0]]).propensity_.round(3)
-    array([0.788, 0.721])
+    array([0.8  , 0.721])
     """
 
     def __init__(self, a: float = 0.55, b: float = 1.5) -> None:
