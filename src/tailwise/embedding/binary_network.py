@@ -1,0 +1,235 @@
+"""A small network with one output a label, trained with any loss, plain or corrected for missing labels."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from tailwise.base import TopK, XMCModel
+from tailwise.errors import InvalidInput, import_extra
+from tailwise.kernels.topk import topk_dense
+from tailwise.losses import CORRECTIONS, LOSSES, Loss, correct
+from tailwise.parallel import count_jobs, map_blocks, progress, row_blocks
+from tailwise.propensity import resolve_propensity
+from tailwise.validation import as_rng, check_choice, check_features, check_number
+
+_DENSE_ABOVE = 0.1
+"""Batches with more non-zeros than this share train faster as dense matrices."""
+
+_ROWS_A_PASS = 32
+_PASSES_A_BLOCK = 8
+_seeding = threading.Lock()
+
+
+class BinaryNetwork(XMCModel):
+    """Train a feed-forward network to give one score a label, with any of the losses of ``tailwise.losses``.
+
+    ``scores = W_m a(… a(W_1 x + b_1) …) + b_m``, minimising the mean over rows of the sum over labels of the loss, with
+    Adam. A batch of scores is dense (batch_size × n_labels): meant for up to some ten thousand labels. A step costs
+    ``O(batch nnz · width + batch · width · n_labels)``. Training uses one thread, so that the same seed gives the same
+    bits on any number of cores; train several networks at once to use more. Override :meth:`build_network` for another
+    architecture.
+
+    Parameters
+    ----------
+    loss : str
+        "cross_entropy", "hinge", "squared_hinge" or "squared_error".
+    correction : str
+        For missing labels: "none", "unbiased", "convex" (the convex surrogate) or "tail" (weight 1/p - 1).
+    propensity : Propensity, array of n_labels values in (0, 1] or None
+        Used by the corrections; None is ``JainPropensity()`` fitted on the training labels.
+    hidden : tuple of int
+        Widths of the hidden ReLU layers; () is a linear model.
+    epochs, batch_size, learning_rate, weight_decay
+        Of Adam.
+    random_state : int, Generator or None
+        Initial weights and the order of rows.
+    n_jobs : int or None
+        Threads for prediction; None uses every core.
+
+    Attributes
+    ----------
+    network_ : dict of torch tensors
+        The weights.
+    losses_ : list of float
+        Mean training loss a row in each epoch.
+
+    >>> model = BinaryNetwork(hidden=(), epochs=50, learning_rate=0.1, random_state=0)
+    >>> model.fit([[1.0, 0], [0, 1.0]], [[1, 0], [0, 1]]).predict_topk([[0.9, 0.1]], k=1).labels
+    array([[0]], dtype=int32)
+    """
+
+    network_: dict[str, Any]
+    losses_: list[float]
+
+    def __init__(
+        self,
+        loss: str = "cross_entropy",
+        correction: str = "none",
+        propensity: Any = None,
+        hidden: tuple[int, ...] = (256,),
+        epochs: int = 10,
+        batch_size: int = 256,
+        learning_rate: float = 1e-3,
+        weight_decay: float = 0.0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.correction = correction
+        self.propensity = propensity
+        self.hidden = hidden
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @property
+    def scores_are_probabilities(self) -> bool:  # type: ignore[override]
+        """Cross-entropy gives the probability that a label is observed; unbiased, that it is relevant."""
+        return self.loss == "cross_entropy" and self.correction in ("none", "unbiased")
+
+    def build_network(self, n_features: int, n_labels: int) -> Any:
+        """An untrained ``torch.nn.Sequential`` that starts with a ``torch.nn.Linear``; that one takes sparse rows."""
+        torch = _torch()
+        widths = [n_features, *self.hidden, n_labels]
+        layers: list[Any] = []
+        for i in range(1, len(widths)):
+            layers += [torch.nn.ReLU()] * (i > 1) + [torch.nn.Linear(widths[i - 1], widths[i])]
+        return torch.nn.Sequential(*layers)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The network's raw scores, (n_samples, n_labels) float32; a label is there from the threshold on."""
+        self._check_is_fitted()
+        X = check_features(X, n_features=self.n_features_in_, allow_no_rows=True, owner=type(self).__name__)
+        blocks = self._map_scores(X, lambda scores, start: scores)
+        return np.concatenate([np.empty((0, self.n_labels_), np.float32), *blocks])
+
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+        self._check_parameters()
+        torch = _torch()
+        rng = as_rng(self.random_state)
+        needed = self.correction != "none"
+        loss = correct(self.loss, self.correction, resolve_propensity(self.propensity, Y) if needed else 1.0)
+        # torch's layers draw from its global generator: nobody else may draw in between.
+        with _seeding, torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(rng.integers(2**62)))
+            network = self.build_network(X.shape[1], Y.shape[1])
+        with _one_torch_thread():
+            self.losses_ = self._train(network, loss, X, Y, rng)
+        self.network_ = {name: weight.detach() for name, weight in network.state_dict().items()}
+
+    def _check_parameters(self) -> None:
+        check_choice("loss", self.loss, [name for name, loss in LOSSES.items() if loss.trainable])
+        check_choice("correction", self.correction, CORRECTIONS)
+        check_number("epochs", self.epochs, integer=True, low=1)
+        check_number("batch_size", self.batch_size, integer=True, low=1)
+        check_number("learning_rate", self.learning_rate, low=0, open_low=True)
+        check_number("weight_decay", self.weight_decay, low=0)
+        count_jobs(self.n_jobs)
+        if not isinstance(self.hidden, tuple | list):
+            raise InvalidInput(f"hidden={self.hidden!r} must be a tuple of layer widths, such as (256,)")
+        for width in self.hidden:
+            check_number("hidden", width, integer=True, low=1)
+
+    def _train(
+        self, network: Any, loss: Loss, X: sparse.csr_array, Y: sparse.csr_array, rng: np.random.Generator
+    ) -> list[float]:
+        torch = _torch()
+        optimiser = torch.optim.Adam(network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)
+        dense = X.nnz > _DENSE_ABOVE * X.shape[0] * X.shape[1]
+        means = []
+        with progress("Training BinaryNetwork", self.epochs) as advance:
+            for _ in range(self.epochs):
+                order, total = rng.permutation(X.shape[0]), 0.0
+                for start, stop in row_blocks(X.shape[0], self.batch_size):
+                    rows, seen = X[order[start:stop]], Y[order[start:stop]].tocoo()
+                    optimiser.zero_grad(set_to_none=True)
+                    scores = _forward(network, torch.from_numpy(rows.toarray()) if dense else _to_torch(rows))
+                    value = loss.total(scores, seen.row, seen.col)
+                    (value / (stop - start)).backward()
+                    optimiser.step()
+                    total += value.item()
+                means.append(total / X.shape[0])
+                advance(note=f"loss {means[-1]:.4g}")
+        return means
+
+    def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
+        labels = np.full((X.shape[0], k), -1, np.int32)
+        best = np.full((X.shape[0], k), -np.inf, np.float32)
+        unseen = self.label_counts_ == 0
+
+        def keep_best(scores: np.ndarray, start: int) -> None:
+            if self.scores_are_probabilities:
+                scores = np.float32(0.5) * (1 + np.tanh(np.float32(0.5) * scores))
+            scores[:, unseen] = -np.inf
+            topk_dense(scores, 0, labels[start : start + len(scores)], best[start : start + len(scores)])
+
+        self._map_scores(X, keep_best)
+        return TopK(labels, best)
+
+    def _map_scores(self, X: sparse.csr_array, use: Any) -> list[Any]:
+        """``use(scores, first row)`` on blocks of rows, on threads."""
+        torch = _torch()
+        with _seeding, torch.random.fork_rng(devices=[]):
+            network = self.build_network(self.n_features_in_, self.n_labels_)
+        network.load_state_dict(self.network_)
+
+        def score_block(block: tuple[int, int]) -> Any:
+            start, stop = block
+            with _one_torch_thread(), torch.no_grad():
+                passes = [
+                    _score_rows(network, X[i : min(i + _ROWS_A_PASS, stop)]) for i in range(start, stop, _ROWS_A_PASS)
+                ]
+            return use(np.concatenate(passes), start)
+
+        return map_blocks(score_block, row_blocks(X.shape[0], _ROWS_A_PASS * _PASSES_A_BLOCK), n_jobs=self.n_jobs)
+
+
+def _score_rows(network: Any, rows: sparse.csr_array) -> np.ndarray:
+    """Scores of at most ``_ROWS_A_PASS`` rows, padded to just as many: a product's rounding depends on its shape."""
+    indptr = np.append(rows.indptr, np.full(_ROWS_A_PASS - rows.shape[0], rows.indptr[-1], rows.indptr.dtype))
+    padded = sparse.csr_array((rows.data, rows.indices, indptr), shape=(_ROWS_A_PASS, rows.shape[1]))
+    return _forward(network, _to_torch(padded)).numpy()[: rows.shape[0]]
+
+
+def _forward(network: Any, rows: Any) -> Any:
+    """``network(rows)``, where ``rows`` may be sparse if the network starts with a Linear layer."""
+    torch = _torch()
+    if not rows.is_sparse:
+        return network(rows)
+    first = network[0]
+    if not isinstance(first, torch.nn.Linear):
+        return network(rows.to_dense())
+    return network[1:](torch.sparse.mm(rows, first.weight.T) + first.bias)
+
+
+def _to_torch(rows: sparse.csr_array) -> Any:
+    torch = _torch()
+    coo = rows.tocoo()
+    where = torch.from_numpy(np.stack([coo.row.astype(np.int64), coo.col.astype(np.int64)]))
+    values = torch.from_numpy(np.array(coo.data, np.float32))
+    return torch.sparse_coo_tensor(where, values, coo.shape, is_coalesced=True, check_invariants=False)
+
+
+@contextmanager
+def _one_torch_thread() -> Iterator[None]:
+    """torch's own threads off in this thread: sums split over threads round differently."""
+    torch = _torch()
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _torch() -> Any:
+    return import_extra("torch", "neural", "BinaryNetwork")
