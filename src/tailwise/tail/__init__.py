@@ -1,1 +1,29 @@
-""""""
+"""Wrappers over any model: re-rank, augment, calibrate, combine."""
+
+from tailwise.tail.augmented import TailAugmented, augment_rows
+from tailwise.tail.calibrated import Calibrated, expected_calibration_error
+from tailwise.tail.ensemble import Ensemble
+from tailwise.tail.nearest import NearestRows
+from tailwise.tail.norms import classifier_norms, plot_classifier_norms
+from tailwise.tail.ranknet import RankNet
+from tailwise.tail.reranker import CentroidReranker, PropensityReranker
+from tailwise.tail.stacked import Stacked
+from tailwise.tail.tradeoff import TradeOff, TradeOffCurve, trade_off_curve
+
+__all__ = [
+    "Calibrated",
+    "CentroidReranker",
+    "Ensemble",
+    "NearestRows",
+    "PropensityReranker",
+    "RankNet",
+    "Stacked",
+    "TailAugmented",
+    "TradeOff",
+    "TradeOffCurve",
+    "augment_rows",
+    "classifier_norms",
+    "expected_calibration_error",
+    "plot_classifier_norms",
+    "trade_off_curve",
+]

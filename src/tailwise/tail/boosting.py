@@ -1,0 +1,78 @@
+"""scikit-learn's histogram gradient boosting, kept as arrays: fitted by scikit-learn, evaluated and saved by us."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from tailwise.kernels.boosting import sum_trees
+from tailwise.parallel import map_blocks, row_blocks
+
+_PAIRS_A_BLOCK = 16_384
+
+
+class BoostedTrees(NamedTuple):
+    """The nodes of all trees, one after the other; a leaf has ``left`` = -1. ``baseline`` is the first log-odds."""
+
+    baseline: float
+    roots: np.ndarray
+    split: np.ndarray
+    threshold: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    missing_left: np.ndarray
+    value: np.ndarray
+
+    @classmethod
+    def fit(
+        cls, features: np.ndarray, hits: np.ndarray, sample_weight: np.ndarray | None, **parameters: object
+    ) -> BoostedTrees:
+        """Fit ``HistGradientBoostingClassifier(**parameters)`` and take its trees over."""
+        if hits.all() or not hits.any():
+            return cls._constant(float(hits.mean()) if hits.size else 0.0)
+        model = HistGradientBoostingClassifier(**parameters).fit(features, hits, sample_weight=sample_weight)
+        nodes = [tree[0].nodes for tree in model._predictors]
+        if not nodes:
+            return cls._constant(float(hits.mean()))
+        sizes = np.array([len(part) for part in nodes])
+        roots = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        shift = np.repeat(roots, sizes)
+        whole = np.concatenate(nodes)
+        leaf = whole["is_leaf"].astype(bool)
+        return cls(
+            baseline=float(np.ravel(model._baseline_prediction)[0]),
+            roots=roots.astype(np.int32),
+            split=whole["feature_idx"].astype(np.int32),
+            threshold=whole["num_threshold"].astype(np.float64),
+            left=np.where(leaf, -1, whole["left"] + shift).astype(np.int32),
+            right=np.where(leaf, -1, whole["right"] + shift).astype(np.int32),
+            missing_left=whole["missing_go_to_left"].astype(np.uint8),
+            value=whole["value"].astype(np.float64),
+        )
+
+    @classmethod
+    def _constant(cls, rate: float) -> BoostedTrees:
+        rate = min(max(rate, 1e-6), 1 - 1e-6)
+        empty = np.empty(0, np.int32)
+        return cls(
+            float(np.log(rate / (1 - rate))),
+            empty,
+            empty,
+            np.empty(0),
+            empty,
+            empty,
+            np.empty(0, np.uint8),
+            np.empty(0),
+        )
+
+    def probabilities(self, features: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+        """P(hit) of each row of ``features`` (n, m) float32: (n,) float32."""
+        total = np.full(features.shape[0], self.baseline)
+
+        def add(block: tuple[int, int]) -> None:
+            sum_trees(features, *self[1:], *block, total)
+
+        map_blocks(add, row_blocks(features.shape[0], _PAIRS_A_BLOCK), n_jobs=n_jobs)
+        return (1.0 / (1.0 + np.exp(-total))).astype(np.float32)

@@ -1,0 +1,136 @@
+"""RankNet: residual bottleneck blocks that lift rare labels in any model's ranking."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+
+from tailwise.base import TopK, XMCModel
+from tailwise.kernels.ranknet import apply_blocks, train_epoch
+from tailwise.parallel import map_blocks, progress, row_blocks
+from tailwise.tail.wrapper import Wrapper, as_probabilities, check_model, is_hit, out_of_fold, sort_topk
+from tailwise.validation import as_rng, check_choice, check_number
+
+_ROWS_A_BLOCK = 512
+
+
+class RankNet(Wrapper):
+    """Re-rank a model's best labels by a small residual network trained for the tail.
+
+    A block adds a correction that is seen through a bottleneck: ``F = ŷ + W2 relu(W1 ŷ + b)``, and blocks stack. It is
+    trained on ``Σ_{i,j ∈ y} [(n_i - n_j)/(n_i + n_j) (F_i - F_j)]+ + λ Σ_{i ∈ y, k ∉ y} [F_k - F_i + c]+`` : a rarer
+    relevant label must outrank a more frequent one, and relevant labels must outrank irrelevant ones. Both sums are
+    means over their pairs here. ŷ are the wrapped model's scores on the scale of probabilities.
+
+    The scores come from out-of-fold predictions: on its own training rows a model is far surer than on new ones,
+    and a re-ranker trained there learns to trust it (``scores="train"`` shows that). Only candidates are read and
+    written, so time does not depend on the number of labels; memory is 2 · blocks · n_labels · bottleneck floats,
+    twice that while training.
+
+    Parameters
+    ----------
+    base : XMCModel
+        The model to re-rank; it is cloned.
+    blocks, bottleneck : int
+        Number of blocks and width V of each.
+    margin, balance : float
+        c and λ of the loss.
+    n_negatives : int
+        Irrelevant candidates drawn for each row and epoch.
+    n_candidates : int
+        Labels of the wrapped model that take part.
+    epochs, learning_rate : int, float
+        Passes over the rows, and Adagrad's step.
+    scores : "out-of-fold" or "train"
+        Which scores of the wrapped model to train on.
+    n_folds : int
+        Folds for out-of-fold scores.
+    random_state : int, Generator or None
+        Draws folds, start values, order of rows and negatives.
+    n_jobs : int or None
+        Threads for prediction; training is sequential.
+
+    >>> from tailwise import Centroid
+    >>> X, Y = [[1.0, 0.1], [0.9, 0], [0.2, 1.0]] * 4, [[1, 0], [1, 0], [0, 1]] * 4
+    >>> RankNet(Centroid(), epochs=2, random_state=0).fit(X, Y).predict_topk([[0.0, 1.0]], k=1).labels
+    array([[1]], dtype=int32)
+    """
+
+    def __init__(
+        self,
+        base: XMCModel,
+        blocks: int = 1,
+        bottleneck: int = 32,
+        margin: float = 0.1,
+        balance: float = 1.0,
+        n_negatives: int = 20,
+        n_candidates: int = 50,
+        epochs: int = 5,
+        learning_rate: float = 0.02,
+        scores: str = "out-of-fold",
+        n_folds: int = 3,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.base = base
+        self.blocks = blocks
+        self.bottleneck = bottleneck
+        self.margin = margin
+        self.balance = balance
+        self.n_negatives = n_negatives
+        self.n_candidates = n_candidates
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.scores = scores
+        self.n_folds = n_folds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+        for name in ("blocks", "bottleneck", "n_negatives", "n_candidates", "epochs"):
+            check_number(name, getattr(self, name), integer=True, low=1)
+        check_number("margin", self.margin, low=0)
+        check_number("balance", self.balance, low=0)
+        check_number("learning_rate", self.learning_rate, low=0, open_low=True)
+        check_choice("scores", self.scores, ("out-of-fold", "train"))
+        check_model("base", self.base)
+        rng = as_rng(self.random_state)
+        width = min(self.n_candidates, self.n_labels_)
+        self.base_ = clone(self.base).fit(X, Y)
+        if self.scores == "train":
+            top = self.base_.predict_topk(X, width)
+        else:
+            top = out_of_fold(self.base, X, Y, width, n_folds=self.n_folds, random_state=rng)
+        self._train(top, is_hit(top.labels, Y), rng)
+
+    def _train(self, top: TopK, relevant: np.ndarray, rng: np.random.Generator) -> None:
+        shape = (self.blocks, self.n_labels_, self.bottleneck)
+        scale = np.float32(1.0 / np.sqrt(self.bottleneck))
+        W1 = rng.standard_normal(shape, dtype=np.float32) * scale
+        # W2 = 0 starts from the wrapped model's own ranking.
+        parameters = (W1, np.zeros(shape, np.float32), np.zeros((self.blocks, self.bottleneck), np.float32))
+        memories = tuple(np.full(part.shape, 1e-3, np.float32) for part in parameters)
+        counts = self.label_counts_.astype(np.float64)
+        options = (self.learning_rate, self.margin, self.balance, float(self.n_negatives))
+        inputs = as_probabilities(top.scores, self.base_)
+        state = rng.integers(2**63, size=1, dtype=np.uint64)
+        self.losses_ = []
+        with progress("Training RankNet", total=self.epochs) as advance:
+            for _ in range(self.epochs):
+                order = rng.permutation(relevant.shape[0])
+                loss = train_epoch(top.labels, inputs, relevant, counts, order, state, parameters, memories, options)
+                self.losses_.append(float(loss))
+                advance(note=f"loss {loss:.4f}")
+        self.W1_, self.W2_, self.b1_ = parameters
+
+    def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
+        top = self.base_.predict_topk(X, max(k, self.n_candidates))
+        inputs = as_probabilities(top.scores, self.base_)
+        final = np.empty(top.scores.shape, np.float32)
+
+        def rerank(block: tuple[int, int]) -> None:
+            apply_blocks(top.labels, inputs, *block, self.W1_, self.W2_, self.b1_, final)
+
+        map_blocks(rerank, row_blocks(X.shape[0], _ROWS_A_BLOCK), n_jobs=self.n_jobs)
+        return sort_topk(top.labels, final, k)

@@ -1,0 +1,117 @@
+"""A learned re-ranker over several models: gradient boosting on what the members say of each candidate."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from tailwise.base import TopK, XMCModel
+from tailwise.propensity import resolve_propensity
+from tailwise.tail.boosting import BoostedTrees
+from tailwise.tail.candidates import Candidates
+from tailwise.tail.ensemble import Committee
+from tailwise.validation import check_choice, check_number
+
+
+class Stacked(Committee):
+    """Learn which candidates of several models are right, from their out-of-fold scores.
+
+    Candidates are the union of the members' best labels. A candidate's features are, for each member, its score,
+    its distance to the row's best score and its rank (missing where the member did not name the label), and the
+    label's training frequency; the final model is scikit-learn's histogram gradient boosting with log-loss, so
+    scores are calibrated probabilities. Costs ``n_folds + 1`` trainings of each member.
+
+    Parameters
+    ----------
+    members : list of XMCModel
+        Models of any kind; the more they differ, the better. They are cloned.
+    final : "boosting"
+        The final model.
+    sample_weights : None or "propensity"
+        "propensity" weights a positive candidate by 1/p: probabilities then estimate the complete labels.
+    propensity : Propensity, array or None
+        For ``sample_weights="propensity"``; None is ``JainPropensity()``.
+    n_candidates, n_folds : int
+        Labels that each member names in a row, and folds.
+    max_iter, learning_rate, max_leaf_nodes : int, float, int
+        Of the boosting.
+    random_state : int or None
+        Draws the folds and seeds the boosting.
+    n_jobs : int or None
+        Threads for evaluating the trees.
+
+    >>> from tailwise import Centroid, Popularity
+    >>> X, Y = [[1.0, 0], [0.9, 0.2], [0, 1.0], [0.1, 0.9]] * 20, [[1, 0], [1, 0], [0, 1], [0, 1]] * 20
+    >>> model = Stacked([Centroid(), Popularity()], random_state=0).fit(X, Y)
+    >>> model.predict_topk([[0.0, 2.0]], k=1).labels
+    array([[1]], dtype=int32)
+    """
+
+    scores_are_probabilities = True
+
+    def __init__(
+        self,
+        members: list[XMCModel],
+        final: str = "boosting",
+        sample_weights: str | None = None,
+        propensity: object = None,
+        n_candidates: int = 50,
+        n_folds: int = 3,
+        max_iter: int = 200,
+        learning_rate: float = 0.08,
+        max_leaf_nodes: int = 31,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.members = members
+        self.final = final
+        self.sample_weights = sample_weights
+        self.propensity = propensity
+        self.n_candidates = n_candidates
+        self.n_folds = n_folds
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.max_leaf_nodes = max_leaf_nodes
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+        check_choice("final", self.final, ("boosting",))
+        check_choice("sample_weights", self.sample_weights, (None, "propensity"))
+        check_number("max_iter", self.max_iter, integer=True, low=1)
+        check_number("learning_rate", self.learning_rate, low=0, open_low=True)
+        check_number("max_leaf_nodes", self.max_leaf_nodes, integer=True, low=2)
+        candidates = self._fit_members(X, Y)
+        hits = candidates.are_observed(Y)
+        weights = None
+        if self.sample_weights == "propensity":
+            inverse = 1.0 / resolve_propensity(self.propensity, Y)
+            weights = np.where(hits, inverse[candidates.labels], 1.0)
+        self.trees_ = BoostedTrees.fit(
+            self._features(candidates),
+            hits,
+            weights,
+            max_iter=self.max_iter,
+            learning_rate=self.learning_rate,
+            max_leaf_nodes=self.max_leaf_nodes,
+            early_stopping=False,
+            random_state=self.random_state if self.random_state is None else int(self.random_state),
+        )
+
+    def _features(self, candidates: Candidates) -> np.ndarray:
+        """(n_pairs, 3 · n_members + 2) float32: scores, distances to the row's best, ranks, log frequency, votes."""
+        best = np.full((candidates.indptr.size - 1, candidates.scores.shape[1]), np.nan, np.float32)
+        if candidates.labels.size:
+            occupied = np.flatnonzero(np.diff(candidates.indptr))
+            filled = np.where(np.isnan(candidates.scores), -np.inf, candidates.scores)
+            best[occupied] = np.maximum.reduceat(filled, candidates.indptr[occupied], axis=0)
+        distance = candidates.scores - best[candidates.rows]
+        frequency = np.log1p(self.label_counts_[candidates.labels]).astype(np.float32)
+        votes = (~np.isnan(candidates.scores)).sum(axis=1).astype(np.float32)
+        return np.ascontiguousarray(
+            np.column_stack([candidates.scores, distance, candidates.ranks, frequency, votes]), dtype=np.float32
+        )
+
+    def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
+        candidates = self._candidates(X, k)
+        return candidates.best(self.trees_.probabilities(self._features(candidates), self.n_jobs), k)

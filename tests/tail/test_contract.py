@@ -1,0 +1,75 @@
+from contracts import ModelContract
+
+from tailwise import Centroid, Popularity
+from tailwise.tail import (
+    Calibrated,
+    CentroidReranker,
+    Ensemble,
+    NearestRows,
+    PropensityReranker,
+    RankNet,
+    Stacked,
+    TailAugmented,
+    TradeOff,
+)
+
+
+class TestPropensityReranker(ModelContract):
+    def make(self, **params):
+        return PropensityReranker(Centroid(), **params)
+
+
+class TestCentroidReranker(ModelContract):
+    def make(self, **params):
+        return CentroidReranker(Centroid(), **params)
+
+
+class TestCalibrated(ModelContract):
+    def make(self, **params):
+        return Calibrated(Centroid(), **params)
+
+
+class TestCalibratedByFrequency(ModelContract):
+    def make(self, **params):
+        return Calibrated(Popularity(), **{"method": "platt", "per": "frequency-bin", **params})
+
+
+class TestRankNet(ModelContract):
+    def make(self, **params):
+        return RankNet(Centroid(), **{"blocks": 2, "epochs": 2, **params})
+
+
+class TestTailAugmented(ModelContract):
+    def make(self, **params):
+        return TailAugmented(Centroid(), **params)
+
+
+class TestEnsemble(ModelContract):
+    def make(self, **params):
+        return Ensemble([Centroid(), Popularity()], **params)
+
+
+class TestFittedEnsemble(ModelContract):
+    def make(self, **params):
+        return Ensemble([Centroid(), NearestRows()], **{"weights": "fitted", **params})
+
+
+class TestStacked(ModelContract):
+    def make(self, **params):
+        return Stacked([Centroid(), NearestRows(k=5)], **{"max_iter": 10, **params})
+
+
+class TestNearestRows(ModelContract):
+    def make(self, **params):
+        return NearestRows(**params)
+
+
+class TestTradeOff(ModelContract):
+    def make(self, **params):
+        return TradeOff(Centroid(), **params)
+
+
+class TestWrappersCompose(ModelContract):
+    def make(self, **params):
+        inner = TailAugmented(NearestRows(k=10), random_state=1)
+        return PropensityReranker(Calibrated(RankNet(inner, epochs=1, random_state=1), random_state=1), **params)
