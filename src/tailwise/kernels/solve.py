@@ -1,0 +1,94 @@
+"""One call for every linear one-vs-rest problem: which loss, which penalty, how exact."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tailwise.kernels.problems import Labels, Rows, Weights
+from tailwise.kernels.svm import Settings, solve_svm
+
+
+class Options(NamedTuple):
+    """What to solve and how exactly; the one place of the defaults."""
+
+    loss: str = "squared_hinge"
+    """``"squared_hinge"``, ``"hinge"`` or ``"logistic"``"""
+    l1: float = 0.0
+    """strength of the L1 penalty that is added to ½|w|² (hinge losses only)"""
+    tol: float = 0.1
+    """stop when no row's dual gradient is off by more, as LIBLINEAR's ``-e``; 0.001 is close to exact"""
+    max_rounds: int = 20
+    """scans over all rows at most"""
+    bias_centre: float = -1.0
+    """the bias that costs nothing; -1 says "not this label" until a row disagrees"""
+    bias_scale: float = 1.0
+    """the bias is centre + scale · v with penalty ½ v²; 0 fixes it, a large value frees it"""
+    prune: float = 0.01
+    """weights of smaller magnitude are dropped"""
+    seed: int = 0
+    """of the order in which coordinates are visited"""
+
+
+DEFAULTS = Options()
+
+
+def solve_block(rows: Rows, labels: Labels, options: Options = DEFAULTS) -> Weights:
+    """Solve one linear problem a label over shared rows: ``min ½|w|² + l1|w|₁ + ½v² + Σ_i C_i loss(z_i (w·x_i + b))``.
+
+    A pure function that releases the GIL: call it for blocks of labels (a few hundred) or for the children of a
+    tree node, from as many threads as wanted. ``rows`` comes from :func:`pack_rows` once and serves every block.
+    A label's result does not depend on the other labels of the block. Labels may have no positive row, or
+    every row.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows, packed; may be read-only.
+    labels : Labels
+        For each label the *positions* in ``rows`` (not row numbers of X) of its positives, ascending, the C of each
+        positive, and the C of all its negatives.
+    options : Options
+        Loss, penalty, accuracy, pruning.
+
+    Returns
+    -------
+    Weights
+        Feature numbers of X (not local ones), ascending within a label, and their values; biases.
+
+    >>> from tailwise.kernels.problems import pack_rows
+    >>> rows = pack_rows(np.array([0, 1, 2]), np.array([0, 1]), np.array([1.0, 1.0]), 2)
+    >>> labels = Labels(np.array([0, 1]), np.array([0]), np.ones(1, np.float32), np.ones(1, np.float32))
+    >>> solve_block(rows, labels, Options(tol=1e-4)).features
+    array([0, 1], dtype=int32)
+    """
+    if options.loss not in ("squared_hinge", "hinge"):
+        raise ValueError(f"unknown loss {options.loss!r}")
+    labels = Labels(
+        labels.indptr.astype(np.int64, copy=False),
+        labels.positions.astype(np.int32, copy=False),
+        labels.positive_costs.astype(np.float32, copy=False),
+        labels.negative_costs.astype(np.float32, copy=False),
+    )
+    settings = Settings(
+        options.loss == "squared_hinge",
+        float(options.l1),
+        float(options.tol),
+        int(options.max_rounds),
+        float(options.bias_centre),
+        float(options.bias_scale),
+        float(options.prune),
+        int(options.seed),
+    )
+    solutions, bias = solve_svm(rows, labels, settings)
+    return join_weights(rows, solutions, bias)
+
+
+def join_weights(rows: Rows, solutions: list[tuple[np.ndarray, np.ndarray]], bias: np.ndarray) -> Weights:
+    """Solutions in local feature numbers as one :class:`Weights` in features of X."""
+    indptr = np.zeros(len(solutions) + 1, np.int64)
+    np.cumsum([features.shape[0] for features, _ in solutions], out=indptr[1:])
+    features = np.concatenate([np.empty(0, np.int32), *(features for features, _ in solutions)])
+    values = np.concatenate([np.empty(0, np.float32), *(values for _, values in solutions)])
+    return Weights(indptr, rows.features[features], values, bias)
