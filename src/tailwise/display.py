@@ -52,7 +52,7 @@ class Table(NamedTuple):
 
         shown = table.Table(title=plain(self.title), box=box.SIMPLE_HEAD, title_justify="left")
         for position, cell in enumerate(self.header):
-            shown.add_column(plain(cell), justify="right" if position else "left", no_wrap=True)
+            shown.add_column(plain(cell), justify="right" if position else "left", no_wrap=position == 0)
         for row in self.rows:
             shown.add_row(*map(plain, row))
         return Group(shown, *map(plain, self.notes))
