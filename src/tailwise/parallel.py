@@ -67,15 +67,23 @@ def progress(description: str, total: float | None) -> Iterator[Callable[..., No
         BarColumn,
         MofNCompleteColumn,
         Progress,
+        ProgressColumn,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
 
+    class RateColumn(ProgressColumn):
+        """Steps a second."""
+
+        def render(self, task: Any) -> str:
+            return f"{task.finished_speed or task.speed or 0:,.3g}/s"
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
+        RateColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}"),
