@@ -38,7 +38,10 @@ def all_figures() -> tuple[Figure, ...]:
     1027
     """
     text = files("tailwise.experiments").joinpath("published.csv").read_text(encoding="utf-8")
-    return tuple(Figure(**{**row, "value": float(row["value"])}) for row in csv.DictReader(text.splitlines()))
+    return tuple(
+        Figure(row["paper"], row["dataset"], row["method"], row["metric"], float(row["value"]))
+        for row in csv.DictReader(text.splitlines())
+    )
 
 
 def published_range(dataset: str, method: str, metric: str) -> list[Figure]:

@@ -1,0 +1,55 @@
+"""One self-contained HTML file that shows how models do on labelled rows."""
+
+from __future__ import annotations
+
+from tailwise.experiments.judging import default_metrics, judge_metrics
+from tailwise.experiments.report import sections
+from tailwise.experiments.report.page import cards, page, table, tags
+from tailwise.experiments.trial import Trial
+
+__all__ = ["CANDIDATES", "build_report"]
+
+CANDIDATES = 50
+"""How many labels of each row a report needs: the trade-off curve ranks them anew."""
+
+
+def build_report(trial: Trial, *, k: int = 5, title: str | None = None) -> str:
+    """The report as HTML: works without a network, on a phone, by keyboard, in light and dark.
+
+    ``trial`` comes from :func:`~tailwise.experiments.trial.judge` with at least :data:`CANDIDATES` labels a row.
+    """
+    import tailwise
+
+    wanted = default_metrics(k)
+    names = [judged.name for judged in trial.models]
+    ks = tuple(sorted({1, *(i for i in (3, 5) if i < k), k}))
+    results = judge_metrics(trial, wanted)
+    parts = [
+        ("metrics", "Metrics", sections.metrics(trial, results.evaluations, results.differences, k)),
+        ("frequencies", "Label frequencies", sections.frequencies(trial)),
+        ("deciles", "Precision by label frequency", sections.deciles(trial, ks)),
+        ("trade-off", "Precision against the tail", sections.trade_off(trial, k)),
+        ("coverage", "Coverage", sections.coverage(trial)),
+        ("norms", "Classifier norms", sections.norms(trial)),
+        ("calibration", "Calibration", sections.calibration(trial, k)),
+        ("worst", "Worst labels", sections.worst(trial, k)),
+    ]
+    title = title or f"{', '.join(names)} on {trial.name}"
+    return page(title, _lead(trial), parts, f"Made by tailwise {tailwise.__version__}. No script, no network.")
+
+
+def _lead(trial: Trial) -> str:
+    rows = trial.Y.shape[0]
+    seen = int((trial.counts > 0).sum())
+    figures = cards(
+        [
+            ("rows judged", f"{rows:,}"),
+            ("labels in training", f"{seen:,}"),
+            ("labels a row", f"{trial.Y.nnz / max(1, rows):.2f}"),
+            ("labels unknown to training", f"{100 * trial.unseen / max(1, trial.Y.nnz):.1f} %"),
+        ]
+    )
+    lines = [
+        [tags(j.name), tags(j.model), f"{j.seconds:.1f} s", f"{rows / max(j.seconds, 1e-9):,.0f}"] for j in trial.models
+    ]
+    return figures + table("Models", ["model", "what it is", "prediction", "rows a second"], lines, text_columns=(0, 1))

@@ -1,0 +1,165 @@
+"""Training what the papers report and printing ours beside the published figures."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tailwise
+from tailwise.data import Dataset, load_dataset, make_longtail
+from tailwise.errors import DownloadError
+from tailwise.experiments.files import write_whole
+from tailwise.experiments.measure import measured
+from tailwise.experiments.methods import Method
+from tailwise.experiments.published import published
+from tailwise.metrics import evaluate
+from tailwise.propensity import JainPropensity
+from tailwise.validation import label_counts
+
+COMPARED = ("p@1", "p@3", "p@5", "psp@1", "psp@3", "psp@5")
+SHOWN = ("coverage@5", "recall@5:head", "recall@5:torso", "recall@5:tail")
+
+
+class Reproduced(NamedTuple):
+    """One method on one dataset."""
+
+    method: str
+    values: dict[str, float]
+    published: dict[str, float]
+    train_seconds: float
+    train_cpu_seconds: float
+    ms_a_row: float
+    peak_mb: float
+
+    def difference(self, metric: str) -> float | None:
+        """Ours minus the published figure; None where none was published."""
+        return self.values[metric] - self.published[metric] if metric in self.published else None
+
+
+def demo_dataset() -> tuple[Dataset, str]:
+    """EURLex-4K, or a synthetic long-tail set where it cannot be fetched, with a sentence that says which."""
+    try:
+        return load_dataset("eurlex-4k"), ""
+    except DownloadError as error:
+        synthetic = make_longtail(n_samples=8000, n_features=5000, n_labels=2000, random_state=0)
+        return synthetic, f"EURLex-4K cannot be fetched ({error}); a synthetic long-tail set stands in for it"
+
+
+def reproduce(
+    data: Dataset, methods: Iterable[Method], *, on_row: Callable[[list[Reproduced]], Any] = lambda rows: None
+) -> list[Reproduced]:
+    """Fit and judge each method; ``on_row`` gets the rows so far after each."""
+    propensity = JainPropensity().fit(data.Y_train)
+    counts = label_counts(data.Y_train)
+    rows: list[Reproduced] = []
+    for method in methods:
+        model = method.make(tailwise)
+        with measured() as training:
+            model.fit(data.X_train, data.Y_train)
+        with measured() as predicting:
+            topk = model.predict_topk(data.X_test, 5)
+        result = evaluate(
+            data.Y_test, topk, [*COMPARED, *SHOWN], propensity=propensity, label_counts=counts, confidence=None
+        )
+        figures = (
+            {metric: published(data.name, method.published, metric) for metric in COMPARED} if method.published else {}
+        )
+        rows.append(
+            Reproduced(
+                method.name,
+                {metric: float(result[metric].value) for metric in (*COMPARED, *SHOWN)},
+                {metric: value for metric, value in figures.items() if value is not None},
+                training.seconds,
+                training.cpu_seconds,
+                1000 * predicting.seconds / max(1, data.n_test),
+                training.peak_mb,
+            )
+        )
+        on_row(rows)
+    return rows
+
+
+def columns() -> list[str]:
+    """The heads of the table that people read."""
+    return [
+        "method",
+        "",
+        *(m.upper() for m in COMPARED),
+        "cov@5",
+        "head",
+        "torso",
+        "tail",
+        "train",
+        "CPU",
+        "row",
+        "memory",
+    ]
+
+
+def table_rows(rows: Iterable[Reproduced]) -> list[list[str]]:
+    """The table that people read: ours, the published figures and the difference, on a line each."""
+    lines = []
+    for row in rows:
+        ours = [f"{row.values[m]:.1f}" for m in COMPARED] + [f"{row.values[m]:.1f}" for m in SHOWN]
+        cost = [
+            f"{row.train_seconds:.1f} s",
+            f"{row.train_cpu_seconds:.1f} s",
+            f"{row.ms_a_row:.2f} ms",
+            f"{row.peak_mb:,.0f} MB",
+        ]
+        lines.append([row.method, "ours", *ours, *cost])
+        if row.published:
+            blank = [""] * (len(SHOWN) + len(cost))
+            figures = [f"{row.published[m]:.1f}" if m in row.published else "" for m in COMPARED]
+            lines.append(["", "published", *figures, *blank])
+            differences = [row.difference(m) for m in COMPARED]
+            lines.append(["", "difference", *("" if d is None else f"{d:+.1f}" for d in differences), *blank])
+    return lines
+
+
+def write_tables(folder: str | Path, title: str, rows: list[Reproduced]) -> list[Path]:
+    """Write ``table.md``, ``table.csv`` and ``table.html`` into ``folder``; returns their paths."""
+    texts = {"table.md": to_markdown(title, rows), "table.csv": to_csv(rows), "table.html": to_html(title, rows)}
+    paths = [Path(folder) / name for name in texts]
+    for path, text in zip(paths, texts.values(), strict=True):
+        write_whole(path, text)
+    return paths
+
+
+def to_markdown(title: str, rows: list[Reproduced]) -> str:
+    """The table for a README."""
+    head = columns()
+    lines = [f"# {title}", "", "| " + " | ".join(head) + " |", "|---|---|" + "---:|" * (len(head) - 2)]
+    lines += ["| " + " | ".join(cells) + " |" for cells in table_rows(rows)]
+    return "\n".join([*lines, "", _FOOT, ""])
+
+
+def to_csv(rows: list[Reproduced]) -> str:
+    """One line a method, full precision, plain column names."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    costs = ["train_seconds", "train_cpu_seconds", "ms_a_row", "peak_mb"]
+    writer.writerow(["method", *COMPARED, *SHOWN, *(f"published {m}" for m in COMPARED), *costs])
+    for row in rows:
+        figures = [row.published.get(m, "") for m in COMPARED]
+        values = [f"{row.values[m]:.4f}" for m in (*COMPARED, *SHOWN)]
+        writer.writerow([row.method, *values, *figures, *(f"{getattr(row, cost):.4f}" for cost in costs)])
+    return out.getvalue()
+
+
+def to_html(title: str, rows: list[Reproduced]) -> str:
+    """The table as a page of its own."""
+    from tailwise.experiments.report.page import page, table
+
+    body = table(title, columns(), [[escape(c) for c in cells] for cells in table_rows(rows)], text_columns=(0, 1))
+    return page(title, "", [("table", "Ours beside the published figures", body)], _FOOT)
+
+
+_FOOT = (
+    "Percent. cov@5 is coverage@5; head, torso and tail are recall@5 on those labels. Published is the highest figure "
+    "that the papers give. Train and CPU are training time, row is prediction time a row, memory the process's peak."
+)

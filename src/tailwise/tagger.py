@@ -1,0 +1,292 @@
+"""Text in, label names out: :class:`Tagger` keeps text features, a model and the labels' names in one folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+
+from tailwise import persistence
+from tailwise.base import TopK, XMCModel
+from tailwise.errors import InvalidInput, NotFitted
+from tailwise.metrics.slices import label_slices
+from tailwise.propensity import JainPropensity, Propensity
+
+if TYPE_CHECKING:
+    from tailwise.data.text_features import TextFeatures
+
+RARITIES = ("head", "torso", "tail")
+
+
+class Suggestion(NamedTuple):
+    """One label that a text may get."""
+
+    name: str
+    id: str
+    score: float
+    rarity: str
+    """``"head"``, ``"torso"`` or ``"tail"``: how often the label came in training."""
+
+
+class Contribution(NamedTuple):
+    """What one feature (a word) did for a label's score."""
+
+    feature: str
+    value: float
+
+
+class Explanation(NamedTuple):
+    """Why a label got its score: ``score = bias + Σ contributions``, from the linear weights."""
+
+    name: str
+    id: str
+    score: float
+    bias: float
+    supporting: list[Contribution]
+    opposing: list[Contribution]
+
+
+class Tagger(persistence.Saveable, BaseEstimator):
+    """Learns from texts with labels and suggests labels, by name, for new texts.
+
+    Parameters
+    ----------
+    model : XMCModel or None
+        Any model; None is ``DiSMEC()``. It is cloned, so the one passed stays unfitted.
+    features : TextFeatures or None
+        How texts become rows; None is ``TextFeatures()``.
+    propensity : Propensity or None
+        How likely a relevant label was observed, kept for unbiased evaluation; None is ``JainPropensity()``.
+
+    After ``fit``: ``model_``, ``features_``, ``propensity_``, ``label_ids_``, ``label_names_``, ``rarity_`` (0 head, 1
+    torso, 2 tail for each label). A tagger made by :meth:`on_rows` without features takes rows of X.
+
+    >>> from tailwise import Centroid
+    >>> tagger = Tagger(Centroid()).fit(["tax law", "sea fish", "fish law"], [["law"], ["fish"], ["law", "fish"]])
+    >>> [(s.name, s.rarity) for s in tagger.suggest(["deep sea"], k=1)[0]]
+    [('fish', 'tail')]
+    """
+
+    features_: TextFeatures | None
+    model_: XMCModel
+    propensity_: Propensity
+    label_ids_: list[str]
+    label_names_: list[str]
+    rarity_: np.ndarray
+    n_samples_: int
+
+    def __init__(
+        self, model: Any = None, features: TextFeatures | None = None, propensity: Propensity | None = None
+    ) -> None:
+        self.model = model
+        self.features = features
+        self.propensity = propensity
+
+    def fit(
+        self, texts: Sequence[str], labels: Any, *, label_ids: Sequence[str] | None = None, names: Any = None
+    ) -> Self:
+        """Learn from ``texts`` and their labels.
+
+        ``labels`` holds a list of label ids for each text, or is a binary CSR matrix whose columns are
+        ``label_ids``. ``names`` gives readable names: a dict from id to name, or a list beside ``label_ids``.
+        """
+        from tailwise.data.text_features import TextFeatures
+
+        texts = check_texts(texts)
+        if sparse.issparse(labels):
+            Y = labels
+            ids = [str(i) for i in range(Y.shape[1])] if label_ids is None else list(label_ids)
+        else:
+            Y, ids = indicator(labels)
+        if Y.shape[0] != len(texts):
+            raise InvalidInput(f"labels has {Y.shape[0]:,} rows but there are {len(texts):,} texts")
+        self.features_ = clone(self.features) if self.features is not None else TextFeatures()
+        return self._learn(self.features_.fit_transform(texts), Y, ids, names)
+
+    @classmethod
+    def on_rows(
+        cls, model: Any, X: Any, Y: Any, *, label_ids: Any = None, names: Any = None, features: Any = None
+    ) -> Self:
+        """A tagger fitted on rows of X; ``features`` is the fitted TextFeatures that made them, if any did."""
+        made = cls(model, features)
+        made.features_ = features
+        ids = [str(i) for i in range(Y.shape[1])] if label_ids is None else list(label_ids)
+        return made._learn(X, Y, ids, names)
+
+    def _learn(self, X: Any, Y: Any, ids: list[str], names: Any) -> Self:
+        if not Y.nnz:
+            raise InvalidInput("no row has a label; a model needs rows with labels to learn from")
+        if len(ids) != Y.shape[1] or len(set(ids)) != len(ids):
+            raise InvalidInput(f"label_ids has {len(set(ids)):,} distinct entries but there are {Y.shape[1]:,} labels")
+        self.n_samples_ = int(Y.shape[0])
+        self.label_ids_ = ids
+        self.label_names_ = _names_of(ids, names)
+        self.propensity_ = (clone(self.propensity) if self.propensity is not None else JainPropensity()).fit(Y)
+        model = clone(self.model) if self.model is not None else _default_model()
+        self.model_ = model.fit(X, Y)
+        self.rarity_ = rarity(self.model_.label_counts_)
+        return self
+
+    def rows(self, texts: Any) -> Any:
+        """Texts as rows of X; rows of X stay what they are."""
+        self._check_is_fitted()
+        if sparse.issparse(texts) or isinstance(texts, np.ndarray):
+            return texts
+        if self.features_ is None:
+            raise InvalidInput("this model was trained on numeric rows, not on texts; pass a sparse matrix X")
+        return self.features_.transform(check_texts(texts))
+
+    def predict_topk(self, texts: Any, k: int = 5) -> TopK:
+        """The ``k`` best labels of each text (or row of X) by index; ``label_ids_`` and ``label_names_`` name them."""
+        return self.model_.predict_topk(self.rows(texts), k)
+
+    def suggest(self, texts: Any, k: int = 5) -> list[list[Suggestion]]:
+        """The ``k`` best labels of each text: name, id, score and rarity, best first."""
+        topk = self.predict_topk(texts, k)
+        return [
+            [
+                Suggestion(self.label_names_[label], self.label_ids_[label], score, RARITIES[self.rarity_[label]])
+                for label, score in zip(labels, scores, strict=True)
+                if label >= 0
+            ]
+            for labels, scores in zip(topk.labels.tolist(), topk.scores.tolist(), strict=True)
+        ]
+
+    def explain(self, text: Any, label: str | int, n: int = 10) -> Explanation:
+        """The ``n`` words of ``text`` that spoke for and the ``n`` that spoke against ``label``.
+
+        ``label`` is a name, an id or a column number. The model, or the one inside a wrapper, must be linear.
+        """
+        index = self.find_label(label)
+        x = sparse.csr_array(self.rows([text] if isinstance(text, str) else text))
+        linear = linear_part(self.model_)
+        weights = linear.weights_[x.indices][:, [index]].toarray().ravel()
+        bias = float(linear.bias_[index])
+        values = (x.data * weights).astype(float)
+        names = self._feature_names(x.indices)
+        order = np.argsort(-values, kind="stable")
+        ranked = [Contribution(names[i], float(values[i])) for i in order if values[i] != 0]
+        return Explanation(
+            self.label_names_[index],
+            self.label_ids_[index],
+            float(values.sum() + bias),
+            bias,
+            [c for c in ranked if c.value > 0][:n],
+            [c for c in reversed(ranked) if c.value < 0][:n],
+        )
+
+    def _feature_names(self, indices: np.ndarray) -> list[str]:
+        if self.features_ is None:
+            return [f"feature {i}" for i in indices]
+        names = self.features_.get_feature_names_out()
+        return [str(names[i]) for i in indices]
+
+    def find_label(self, label: str | int) -> int:
+        """The column of a label given by id, name or column number; a wrong name is answered with near ones."""
+        self._check_is_fitted()
+        if isinstance(label, int | np.integer):
+            if 0 <= label < len(self.label_ids_):
+                return int(label)
+            raise InvalidInput(f"label={label} is not a column: there are {len(self.label_ids_):,} labels")
+        for known in (self.label_ids_, self.label_names_):
+            if label in known:
+                return known.index(label)
+        lowered = [name.lower() for name in self.label_names_]
+        if lowered.count(label.lower()) == 1:
+            return lowered.index(label.lower())
+        import difflib
+
+        close = difflib.get_close_matches(label, self.label_names_, 3)
+        hint = f"did you mean {', '.join(map(repr, close))}?" if close else "list the labels with: tailwise info MODEL"
+        raise InvalidInput(f"the label {label!r} was never seen in training; {hint}")
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted tagger as a folder that :func:`tailwise.load` opens; atomic, no pickle."""
+        self._check_is_fitted()
+        persistence.save(self, path)
+
+    def _check_is_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFitted("this Tagger is not fitted yet; call Tagger.fit(texts, labels) first")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "rarity_")
+
+
+def check_texts(texts: Any) -> list[str]:
+    """``texts`` as a list of str; a single string is refused, because its letters would become rows."""
+    if isinstance(texts, str):
+        raise InvalidInput("texts is a single string; pass a list of texts: [text]")
+    texts = list(texts)
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InvalidInput(f"texts has {text!r} at row {row:,}; every text must be a string")
+    return texts
+
+
+def indicator(labels: Iterable[Iterable[str]]) -> tuple[sparse.csr_array, list[str]]:
+    """Label lists as a binary matrix with the sorted ids of its columns.
+
+    >>> Y, ids = indicator([["b", "a"], []])
+    >>> ids, Y.toarray().tolist()
+    (['a', 'b'], [[1.0, 1.0], [0.0, 0.0]])
+    """
+    rows = []
+    for row, found in enumerate(labels):
+        if isinstance(found, str):
+            raise InvalidInput(f"labels has the string {found!r} at row {row:,}; pass a list of labels for each text")
+        rows.append(sorted({str(label) for label in found}))
+    ids = sorted(set().union(*rows)) if rows else []
+    if not ids:
+        raise InvalidInput("no row has a label; a model needs rows with labels to learn from")
+    column = {label: i for i, label in enumerate(ids)}
+    indices = np.array([column[label] for row in rows for label in row], np.int32)
+    indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int32)
+    return sparse.csr_array((np.ones(indices.size, np.float32), indices, indptr), shape=(len(rows), len(ids))), ids
+
+
+def linear_part(model: Any) -> Any:
+    """The linear model inside ``model``: itself, or what its wrappers hold."""
+    seen = model
+    for _ in range(8):
+        weights = getattr(seen, "weights_", None)
+        if weights is not None and sparse.issparse(weights) and weights.shape == (seen.n_features_in_, seen.n_labels_):
+            return seen
+        seen = next((getattr(seen, name) for name in ("model_", "base_") if hasattr(seen, name)), None)
+        if seen is None:
+            break
+    raise InvalidInput(
+        f"{type(model).__name__} has no linear weights to explain a label with; "
+        "train a linear model, for example --model dismec"
+    )
+
+
+def _names_of(ids: list[str], names: Any) -> list[str]:
+    if names is None:
+        return list(ids)
+    if isinstance(names, dict):
+        return [str(names.get(label, label)) for label in ids]
+    names = [str(name) for name in names]
+    if len(names) != len(ids):
+        raise InvalidInput(f"names has {len(names):,} entries but there are {len(ids):,} labels")
+    return names
+
+
+def rarity(counts: np.ndarray) -> np.ndarray:
+    """0 head, 1 torso, 2 tail for each label, as the metrics slice them: (n_labels,) int8.
+
+    >>> rarity(np.array([500, 50, 1]))
+    array([0, 1, 2], dtype=int8)
+    """
+    slices = label_slices(counts)
+    return np.select([slices["head"], slices["torso"]], [0, 1], 2).astype(np.int8)
+
+
+def _default_model() -> XMCModel:
+    import tailwise
+
+    return tailwise.DiSMEC()

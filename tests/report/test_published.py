@@ -1,0 +1,39 @@
+"""The published figures inside the package."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from tailwise.experiments.methods import METHODS
+from tailwise.experiments.published import PAPERS, all_figures, published, published_methods, published_range
+
+_SHARED = Path(__file__).parents[2] / ".." / "shared" / "published" / "results.csv"
+
+
+def test_figures_are_the_collected_ones():
+    if not _SHARED.exists():
+        pytest.skip("the collected figures are not at hand")
+    with _SHARED.open() as file:
+        collected = [(r["dataset"], r["method"], r["metric"].lower(), float(r["value"])) for r in csv.DictReader(file)]
+    assert [tuple(figure[1:]) for figure in all_figures()] == collected
+
+
+def test_figures_are_percentages_of_known_papers_and_metrics():
+    for figure in all_figures():
+        assert figure.paper in PAPERS
+        assert 0 < figure.value < 100
+        assert figure.metric.partition("@")[0] in ("p", "psp", "ndcg", "psndcg")
+
+
+def test_the_highest_of_several_figures_counts():
+    assert [figure.value for figure in published_range("EURLex-4K", "parabel", "PSP@1")] == [37.7, 36.42, 36.36]
+    assert published("eurlex-4k", "Parabel", "psp@1") == 37.7
+    assert published("eurlex-4k", "Parabel", "psp@7") is None
+    assert published("nowhere", "Parabel", "psp@1") is None
+
+
+def test_every_method_of_ours_with_a_published_name_has_figures():
+    named = {method.published for method in METHODS if method.published}
+    assert named <= {figure.method for figure in all_figures()}
+    assert {"DiSMEC", "PW-DiSMEC"} <= set(published_methods("eurlex-4k"))
