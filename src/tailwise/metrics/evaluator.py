@@ -91,8 +91,9 @@ class Evaluator:
 
         ``relevant_counts`` (n,) is how many labels are *truly* relevant to each row, if that is known. It makes
         psrecall, psf1, psmrr, psadg and psndcg unbiased (Theorem 4.2); without it they divide by what was observed.
-        Where labels are kept with probability ``g_l / |y*|`` and only g is known (Corollary 4.2.1), pass
-        ``propensity = g / max(g)`` and ``max(g)`` for every row.
+        Where labels are kept with probability ``g_l / |y*|`` and only g is known (Corollary 4.2.1), psrecall, psmrr
+        and psadg are unbiased with ``propensity = g / c`` and c relevant labels in every row, for any c that is at
+        least max(g) and the number of labels of every row.
         """
         batch = Batch(Y_true, topk, self.n_labels or None, self._min_k, relevant_counts)
         if not self.n_labels:
