@@ -1,0 +1,120 @@
+"""Passing rows down the trees of a forest and adding up the leaves they reach."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from tailwise.kernels.centroids import clear_row, log_q, spread_row, squared_distance
+from tailwise.kernels.topk import push_any_order
+
+
+@njit(nogil=True, cache=True, boundscheck=False, fastmath={"reassoc", "contract", "nsz"})
+def _margin(forest, node, dense):
+    total = np.float32(0.0)
+    for a in range(np.uint64(forest.weight_indptr[node]), np.uint64(forest.weight_indptr[node + 1])):
+        total += forest.weights[a] * dense[np.uint64(forest.weight_indices[a])]
+    return total + forest.bias[node]
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _find_leaves(forest, dense, leaves):
+    """The leaf of each tree for one row, level by level: every step reads a level of all trees."""
+    leaves[:] = forest.roots
+    n_moving = leaves.shape[0]
+    while n_moving > 0:
+        n_moving = 0
+        for tree in range(leaves.shape[0]):
+            node = leaves[tree]
+            if forest.children[node, 0] >= 0:
+                leaves[tree] = forest.children[node, 1 if _margin(forest, node, dense) > 0 else 0]
+                n_moving += 1
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _add_votes(forest, leaves, total, found):
+    """Add the shares of ``leaves`` to ``total`` (n_labels,), all zero before; list its labels, return how many."""
+    n_found = 0
+    for leaf in leaves:
+        for a in range(forest.leaf_indptr[leaf], forest.leaf_indptr[leaf + 1]):
+            label = forest.leaf_labels[a]
+            if total[label] == 0:
+                found[n_found] = label
+                n_found += 1
+            total[label] += forest.leaf_shares[a]
+    return n_found
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def find_leaves(x_indptr, x_indices, x_data, forest, n_features, leaves):
+    """Write the leaf node of each row in each tree into ``leaves`` (n, n_trees) int32."""
+    dense = np.zeros(n_features, np.float32)
+    for i in range(leaves.shape[0]):
+        row = x_indices[x_indptr[i] : x_indptr[i + 1]]
+        spread_row(row, x_data[x_indptr[i] : x_indptr[i + 1]], dense)
+        _find_leaves(forest, dense, leaves[i])
+        clear_row(row, dense)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def predict_forest(x_indptr, x_indices, x_data, block, forest, shape, labels, scores):
+    """Top-k labels of rows ``block[0]:block[1]`` by the mean share of their leaves.
+
+    ``shape`` is (n_features, n_labels). Inputs may be read-only. Writes rows of ``labels`` (n, k) int32 and
+    ``scores`` (n, k) float32, -1 and -inf where the leaves hold fewer labels.
+    """
+    n_features, n_labels = shape
+    n_trees = forest.roots.shape[0]
+    dense = np.zeros(n_features, np.float32)
+    total = np.zeros(n_labels, np.float32)
+    found = np.empty(n_labels, np.int32)
+    leaves = np.empty(n_trees, np.int32)
+    labels[block[0] : block[1]] = -1
+    scores[block[0] : block[1]] = -np.inf
+    for i in range(block[0], block[1]):
+        row = x_indices[x_indptr[i] : x_indptr[i + 1]]
+        spread_row(row, x_data[x_indptr[i] : x_indptr[i + 1]], dense)
+        _find_leaves(forest, dense, leaves)
+        clear_row(row, dense)
+        for label in found[: _add_votes(forest, leaves, total, found)]:
+            push_any_order(labels[i], scores[i], label, total[label] / np.float32(n_trees))
+            total[label] = 0
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def predict_reranked(x_indptr, x_indices, x_data, block, forest, means, alpha, shape, labels, scores):
+    """As :func:`predict_forest`, by ``α ln P(l|x) + (1-α) ln q_l(x)`` over the labels that the leaves hold.
+
+    A label's distance is at least the difference of the lengths of x and μ_l. Candidates come in the order of the
+    score which that bound allows, and the first one that cannot enter the top k ends the row.
+    """
+    n_features, n_labels = shape
+    n_trees = forest.roots.shape[0]
+    dense = np.zeros(n_features, np.float32)
+    total = np.zeros(n_labels, np.float32)
+    found = np.empty(n_labels, np.int32)
+    leaves = np.empty(n_trees, np.int32)
+    labels[block[0] : block[1]] = -1
+    scores[block[0] : block[1]] = -np.inf
+    k = labels.shape[1]
+    for i in range(block[0], block[1]):
+        row = x_indices[x_indptr[i] : x_indptr[i + 1]]
+        square = spread_row(row, x_data[x_indptr[i] : x_indptr[i + 1]], dense)
+        _find_leaves(forest, dense, leaves)
+        n_found = _add_votes(forest, leaves, total, found)
+        by_forest = np.empty(n_found, np.float64)
+        hope = np.empty(n_found, np.float64)
+        for a in range(n_found):
+            gap = np.sqrt(square) - np.sqrt(means.squares[found[a]])
+            by_forest[a] = alpha * np.log(total[found[a]] / n_trees)
+            total[found[a]] = 0
+            # The slack is more than rounding can add to a score.
+            hope[a] = by_forest[a] + (1 - alpha) * log_q(means.gamma, gap * gap) + 1e-4 * means.gamma
+        for a in np.argsort(-hope):
+            if hope[a] < scores[i, k - 1]:
+                break
+            label = found[a]
+            distance = squared_distance(means, label, dense, square)
+            score = by_forest[a] + (1 - alpha) * log_q(means.gamma, distance)
+            push_any_order(labels[i], scores[i], label, np.float32(score))
+        clear_row(row, dense)
