@@ -69,7 +69,7 @@ def _mix(z):
     return z ^ (z >> np.uint64(31))
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, fastmath={"contract"})
 def add_resampled(columns, first_row, seed, weight_of_byte, sums, first_replicate):
     """Add each replicate's randomly weighted column sums: ``sums[b] += Σ_i w[b, i] columns[i]``.
 
@@ -97,8 +97,17 @@ def add_resampled(columns, first_row, seed, weight_of_byte, sums, first_replicat
                     bits = _mix(stream + np.uint64(first_group + g) * golden)
                     for part in range(8):
                         weights[8 * g + part, r] = weight_of_byte[(bits >> np.uint64(8 * part)) & np.uint64(0xFF)]
-            for i in range(start, stop):
+            paired = stop - (stop - start) % 4
+            for i in range(start, paired, 4):
+                at = skip + i - start
                 for r in range(width_b):
-                    weight = weights[skip + i - start, r]
+                    w0, w1, w2, w3 = weights[at, r], weights[at + 1, r], weights[at + 2, r], weights[at + 3, r]
                     for c in range(width):
-                        sums[b + r, c] += weight * columns[i, c]
+                        total = sums[b + r, c] + w0 * columns[i, c]
+                        total += w1 * columns[i + 1, c]
+                        total += w2 * columns[i + 2, c]
+                        sums[b + r, c] = total + w3 * columns[i + 3, c]
+            for i in range(paired, stop):
+                for r in range(width_b):
+                    for c in range(width):
+                        sums[b + r, c] += weights[skip + i - start, r] * columns[i, c]
