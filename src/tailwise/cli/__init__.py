@@ -1,1 +1,81 @@
-"""The command ``tailwise``."""
+"""The command ``tailwise``: one file a verb, results on standard output, messages on standard error.
+
+Importing this package loads neither numpy nor typer; a verb imports what it needs when it runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What the exit status of ``tailwise`` means."""
+
+    OK = 0
+    BUG = 1
+    USAGE = 2
+    BAD_INPUT = 3
+    BAD_MODEL = 4
+    DOWNLOAD = 5
+    MISSING_EXTRA = 6
+    OUTPUT = 7
+    INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line; returns the exit status and prints every expected error as one clean message."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        from tailwise.cli.app import command
+
+        status = command().main(args=arguments, prog_name="tailwise", standalone_mode=True)
+        return status if isinstance(status, int) else ExitCode.OK
+    except SystemExit as done:
+        status = done.code if isinstance(done.code, int) else ExitCode.OK if done.code is None else ExitCode.BUG
+        if status == ExitCode.INTERRUPTED:
+            print("tailwise: interrupted; no file was left half-written", file=sys.stderr)
+        return status
+    except KeyboardInterrupt:
+        print("tailwise: interrupted; no file was left half-written", file=sys.stderr)
+        return ExitCode.INTERRUPTED
+    except Exception as error:
+        # Imported only now: errors.py brings scikit-learn, which --help must not wait for.
+        from tailwise.errors import TailwiseError
+
+        if not isinstance(error, TailwiseError | OSError | MemoryError):
+            raise
+        return _report(error)
+
+
+def _report(error: Exception) -> int:
+    """Print what went wrong; returns the exit status for its cause."""
+    from tailwise import errors
+    from tailwise.experiments.files import OutputError
+
+    print(f"tailwise: error: {_text_of(error)}", file=sys.stderr)
+    codes = {
+        errors.DownloadError: ExitCode.DOWNLOAD,
+        OutputError: ExitCode.OUTPUT,
+        errors.ModelFileError: ExitCode.OUTPUT if isinstance(error.__cause__, OSError) else ExitCode.BAD_MODEL,
+        errors.MissingExtra: ExitCode.MISSING_EXTRA,
+        errors.TailwiseError: ExitCode.BAD_INPUT,
+        FileNotFoundError: ExitCode.BAD_INPUT,
+        OSError: ExitCode.OUTPUT,
+    }
+    return next((code for kind, code in codes.items() if isinstance(error, kind)), ExitCode.BUG)
+
+
+def _text_of(error: Exception) -> str:
+    from tailwise.errors import TailwiseError
+
+    if isinstance(error, TailwiseError) and error.args:
+        return str(error.args[0] if len(error.args) == 1 else error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    if isinstance(error, MemoryError):
+        return (
+            "not enough memory; try --model parabel, fewer features (--set-features max_features=100000) or fewer rows"
+        )
+    return str(error)

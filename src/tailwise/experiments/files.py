@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tailwise.data.files import writing
@@ -21,7 +22,7 @@ def write_whole(path: str | Path, text: str | Iterable[str]) -> None:
     """
     path = Path(path)
     pieces = [text] if isinstance(text, str) else text
-    try:
+    with told_when_unwritable(path):
         if path.exists() and not path.is_file():
             with path.open("w", encoding="utf-8") as device:
                 device.writelines(pieces)
@@ -29,5 +30,14 @@ def write_whole(path: str | Path, text: str | Iterable[str]) -> None:
             with writing(path) as file:
                 for piece in pieces:
                     file.write(piece.encode())
+
+
+@contextmanager
+def told_when_unwritable(path: str | Path) -> Iterator[None]:
+    """Turn a failure to write ``path`` (a full disk, no permission) into one clear message."""
+    try:
+        yield
     except OSError as error:
+        if isinstance(error, TailwiseError):
+            raise
         raise OutputError(f"cannot write {path}: {error.strerror or error}; nothing was changed there") from error

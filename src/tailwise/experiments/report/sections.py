@@ -162,7 +162,7 @@ def trade_off(trial: Trial, k: int) -> str:
     names = [m.name for m in trial.models]
     ks = sorted({1, k})
     wanted = [f"{kind}@{at}" for at in ks for kind in ("p", "psp")]
-    steps = np.linspace(0, 1, 11).round(1)
+    steps = [t / 10 for t in range(11)]
     curves = [
         trade_off_curve(m.candidates, m.chances, trial.Y, trial.propensity, steps=steps, metrics=wanted)
         for m in trial.models

@@ -1,0 +1,66 @@
+"""The verbs, put together.
+
+A verb is a module of this package with a function of its own name (a command) or a ``typer.Typer`` named ``app``
+(a group of commands). Its module imports only typer at the top, so that ``tailwise --help`` is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Annotated, Any
+
+import typer
+
+VERBS = {
+    "From texts to labels": ("train", "suggest", "predict", "explain"),
+    "Judging models": ("evaluate", "compare", "report"),
+    "Data and models": ("info", "convert", "datasets"),
+    "The papers": ("reproduce", "experiment"),
+}
+
+_EPILOG = """\
+Results go to standard output, messages and progress to standard error; every verb takes --json.
+
+Exit status: 0 done · 1 a bug, please report it · 2 wrong usage · 3 bad data or arguments · 4 not a usable model ·
+5 download failed · 6 an optional package is missing · 7 output cannot be written · 130 interrupted.
+"""
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        import tailwise
+
+        print(f"tailwise {tailwise.__version__}")
+        raise typer.Exit
+
+
+def _start(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Name the few relevant labels out of thousands to millions, the rare ones included."""
+
+
+def command() -> Any:
+    """The whole command, ready to be called with arguments."""
+    app = typer.Typer(
+        name="tailwise",
+        no_args_is_help=True,
+        epilog=_EPILOG,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_start)
+    for panel, verbs in VERBS.items():
+        for verb in verbs:
+            if find_spec(f"tailwise.cli.{verb}") is None:
+                continue
+            module = import_module(f"tailwise.cli.{verb}")
+            if hasattr(module, "app"):
+                app.add_typer(module.app, name=verb, rich_help_panel=panel)
+            else:
+                app.command(name=verb, rich_help_panel=panel)(getattr(module, verb))
+    return typer.main.get_command(app)

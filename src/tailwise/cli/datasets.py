@@ -1,0 +1,54 @@
+"""``tailwise datasets``: the data sets known by name."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tailwise.cli import output
+
+app = typer.Typer(help="List, fetch and describe the data sets known by name.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A data set's name, such as eurlex-4k.")]
+
+
+@app.command("list")
+def list_datasets(as_json: output.Json = False) -> None:
+    """List the data sets, and whether they are here already."""
+    from tailwise.data import REGISTRY, is_cached
+
+    facts = [
+        {"name": d.name, "size": d.shape, "cached": is_cached(d.name), "description": d.description}
+        for d in REGISTRY.values()
+    ]
+    if as_json:
+        output.emit_json(facts)
+        return
+    rows = [[f["name"], f["size"], "here" if f["cached"] else "to fetch", f["description"]] for f in facts]
+    output.emit(output.table(["name", "size", "state", "what it is"], rows, left=4))
+
+
+@app.command()
+def fetch(name: Name, as_json: output.Json = False, quiet: output.Quiet = False) -> None:
+    """Download a data set, check its digest and keep it in the cache folder (TAILWISE_HOME moves it)."""
+    output.set_quiet(quiet)
+    from tailwise.data import fetch as fetch_dataset
+
+    folder = fetch_dataset(name)
+    if as_json:
+        output.emit_json({"name": name, "folder": str(folder)})
+    else:
+        output.emit(str(folder))
+
+
+@app.command()
+def info(name: Name, as_json: output.Json = False, quiet: output.Quiet = False) -> None:
+    """Describe a data set: rows, features, labels, how long its tail is. Fetches it first where needed."""
+    output.set_quiet(quiet)
+    from tailwise.data import load_dataset
+
+    facts = load_dataset(name).summary()
+    if as_json:
+        output.emit_json(facts)
+    else:
+        output.emit(output.table(["", ""], [[key, f"{v:,}" if isinstance(v, int) else v] for key, v in facts.items()]))

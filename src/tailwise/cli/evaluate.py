@@ -1,0 +1,98 @@
+"""``tailwise evaluate``: how good a model is on labelled rows."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from tailwise.cli import inputs, output
+
+Metrics = Annotated[
+    str | None,
+    typer.Option("--metrics", help="Names separated by commas, such as p@1,psp@5,recall@5:tail."),
+]
+Confidence = Annotated[float, typer.Option(min=0, max=0.999, help="Of the intervals; 0 leaves them out.")]
+
+
+def evaluate(
+    model: inputs.ModelPath,
+    data: inputs.Data,
+    metrics: Metrics = None,
+    k: inputs.K = 5,
+    confidence: Confidence = 0.95,
+    text_columns: inputs.TextColumns = None,
+    label_column: inputs.LabelColumn = None,
+    label_separator: inputs.LabelSeparator = None,
+    format: inputs.Format = None,
+    duplicates: inputs.Duplicates = None,
+    as_json: output.Json = False,
+    quiet: output.Quiet = False,
+) -> None:
+    """Judge a model on labelled rows, with intervals: precision, propensity-scored precision, coverage, the tail.
+
+    DATA that is a data set's name means its test rows.
+
+    Examples:
+
+    tailwise evaluate my-model test.jsonl --text-columns title,abstract
+
+    tailwise evaluate my-model eurlex-4k --metrics p@1,p@5,psp@5,recall@5:tail
+    """
+    output.set_quiet(quiet)
+    from tailwise.experiments.judging import default_metrics, judge_metrics
+    from tailwise.experiments.trial import judge
+
+    wanted = split_names(metrics) or default_metrics(k)
+    reading = inputs.Reading(text_columns, label_column, label_separator, format, duplicates)
+    tagger = {model.resolve().name: inputs.open_tagger(model)}
+    trial = judge(tagger, inputs.read_rows(data, reading, part="test"), deepest(wanted, k))
+    say_unseen(trial)
+    result = judge_metrics(trial, wanted, confidence or None).evaluations[trial.models[0].name]
+    say_speed(trial)
+    if as_json:
+        output.emit_json(
+            {"data": trial.name, "rows": trial.Y.shape[0], "metrics": {m: as_dict(result[m]) for m in wanted}}
+        )
+        return
+    rows = [[m, f"{result[m].value:.2f}", interval(result[m])] for m in wanted]
+    output.emit(output.table(["metric", "value", "interval"], rows))
+
+
+def split_names(metrics: str | None) -> list[str]:
+    """``"p@1, p@5"`` as a list."""
+    return [name.strip() for name in (metrics or "").split(",") if name.strip()]
+
+
+def deepest(metrics: list[str], k: int) -> int:
+    """The largest k that a metric looks at."""
+    from tailwise.metrics.names import parse_metric
+
+    return max([k, *(request.k or 0 for request in map(parse_metric, metrics))])
+
+
+def say_unseen(trial: Any) -> None:
+    """Tell how many observed labels nobody could have found."""
+    if trial.unseen:
+        share = 100 * trial.unseen / trial.Y.nnz
+        output.warn(
+            f"{trial.unseen:,} of {trial.Y.nnz:,} labels in {trial.name} ({share:.1f} %) were never seen in training; "
+            "no model finds them, and they count as missed"
+        )
+
+
+def say_speed(trial: Any) -> None:
+    """Tell how long prediction took."""
+    for judged in trial.models:
+        rate = trial.Y.shape[0] / max(judged.seconds, 1e-9)
+        output.say(f"{judged.name}: predicted {trial.Y.shape[0]:,} rows in {judged.seconds:.1f} s ({rate:,.0f} rows/s)")
+
+
+def interval(found: Any) -> str:
+    """``[81.20, 83.00]``, or nothing where there is none."""
+    return "" if found.low != found.low else f"[{found.low:.2f}, {found.high:.2f}]"
+
+
+def as_dict(found: Any) -> dict[str, float]:
+    """A value with its interval for JSON."""
+    return {"value": found.value, "low": found.low, "high": found.high}

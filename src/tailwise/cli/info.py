@@ -1,0 +1,112 @@
+"""``tailwise info``: what is in a model folder or a data file, or which parameters a model takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tailwise.cli import inputs, output
+from tailwise.cli.models import model_class, model_names, parameters_of
+
+
+def info(
+    what: Annotated[
+        str,
+        typer.Argument(metavar="MODEL|DATA|NAME", help="A model folder, a data file, a data set's or a model's name."),
+    ],
+    text_columns: inputs.TextColumns = None,
+    label_column: inputs.LabelColumn = None,
+    label_separator: inputs.LabelSeparator = None,
+    format: inputs.Format = None,
+    duplicates: inputs.Duplicates = None,
+    labels: Annotated[
+        bool, typer.Option("--labels", help="List a model's labels with id, training rows and rarity.")
+    ] = False,
+    as_json: output.Json = False,
+    quiet: output.Quiet = False,
+) -> None:
+    """Describe a model folder, a data file, or the parameters of a kind of model.
+
+    Examples:
+
+    tailwise info my-model
+
+    tailwise info records.jsonl --text-columns title,abstract
+
+    tailwise info dismec
+    """
+    output.set_quiet(quiet)
+    path = Path(what)
+    if labels:
+        _emit_labels(inputs.open_tagger(path), as_json)
+        return
+    if path.is_dir():
+        facts = _model_facts(path)
+    elif not path.exists() and what.lower() in model_names():
+        facts = _parameters(what)
+    else:
+        reading = inputs.Reading(text_columns, label_column, label_separator, format, duplicates)
+        facts = inputs.describe_data(what, reading)
+    if as_json:
+        output.emit_json(facts)
+    else:
+        output.emit("\n".join(f"{key}: {_shown(value)}" for key, value in facts.items()))
+
+
+def _shown(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _model_facts(path: Path) -> dict[str, Any]:
+    from tailwise.experiments.trial import describe
+    from tailwise.persistence import read_manifest
+    from tailwise.tagger import RARITIES, Tagger
+
+    manifest = read_manifest(path)
+    import tailwise
+
+    found = tailwise.load(path)
+    model = found.model_ if isinstance(found, Tagger) else found
+    facts = {
+        "kind": type(found).__name__,
+        "model": describe(model),
+        "written by tailwise": manifest["tailwise_version"],
+        "format version": manifest["format_version"],
+        "size in MB": round(sum(file["bytes"] for file in manifest["files"].values()) / 1e6, 3),
+        "labels": getattr(model, "n_labels_", None),
+        "features": getattr(model, "n_features_in_", None),
+        "scores are probabilities": getattr(model, "scores_are_probabilities", None),
+    }
+    if isinstance(found, Tagger):
+        facts["training rows"] = found.n_samples_
+        facts["takes"] = "numeric rows" if found.features_ is None else f"texts ({describe(found.features_)})"
+        facts |= {f"{name} labels": int((found.rarity_ == i).sum()) for i, name in enumerate(RARITIES)}
+    return facts
+
+
+def _parameters(name: str) -> dict[str, Any]:
+    """Parameters with their defaults, from the signature."""
+    cls = model_class(name)
+    facts: dict[str, Any] = {"model": f"{name}: {(cls.__doc__ or '').strip().splitlines()[0]}"}
+    for parameter in parameters_of(cls).values():
+        facts[parameter.name] = "required" if parameter.default is parameter.empty else repr(parameter.default)
+    return facts
+
+
+def _emit_labels(tagger: Any, as_json: bool) -> None:
+    from tailwise.tagger import RARITIES
+
+    counts = tagger.model_.label_counts_.tolist()
+    rows = [
+        (name, label_id, count, RARITIES[slice_])
+        for name, label_id, count, slice_ in zip(
+            tagger.label_names_, tagger.label_ids_, counts, tagger.rarity_, strict=True
+        )
+    ]
+    rows.sort(key=lambda row: -row[2])
+    if as_json:
+        output.emit_json([dict(zip(("name", "id", "rows", "rarity"), row, strict=True)) for row in rows])
+    else:
+        output.emit(output.table(["label", "id", "training rows", "rarity"], rows, left=2))

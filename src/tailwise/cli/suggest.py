@@ -1,0 +1,56 @@
+"""``tailwise suggest``: labels for one text."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from tailwise.cli import inputs, output
+
+
+def read_text(text: str | None) -> str:
+    """The text given, or standard input; refused where it is empty."""
+    from tailwise.errors import InvalidInput
+
+    if text is None or text == "-":
+        try:
+            text = sys.stdin.read()
+        except UnicodeDecodeError as error:
+            raise InvalidInput(f"standard input is not text in UTF-8 ({error.reason} at byte {error.start})") from error
+    if not text.strip():
+        raise InvalidInput("the text is empty; pass it as an argument or on standard input")
+    return text
+
+
+def suggest(
+    model: inputs.ModelPath,
+    text: Annotated[str | None, typer.Argument(help="The text; standard input where it is left out.")] = None,
+    k: inputs.K = 5,
+    as_json: output.Json = False,
+    quiet: output.Quiet = False,
+) -> None:
+    """Suggest labels for one text, with their score and how rare they are.
+
+    Examples:
+
+    tailwise suggest my-model "Catalytic oxidation of cerium in nuclear fuel"
+
+    pdftotext paper.pdf - | tailwise suggest my-model -k 10
+    """
+    output.set_quiet(quiet)
+    whole = read_text(text)
+    tagger = inputs.open_tagger(model)
+    rows = tagger.rows([whole])
+    if rows.nnz == 0:
+        output.warn("no word of this text was seen in training; the labels come from what the model knows of none")
+    found = tagger.suggest(rows, k)[0]
+    if as_json:
+        output.emit_json(found)
+        return
+    output.emit(
+        output.table(
+            ["label", "id", "score", "rarity"], [[s.name, s.id, f"{s.score:.3f}", s.rarity] for s in found], left=2
+        )
+    )

@@ -1,0 +1,74 @@
+"""``tailwise train``: from a data file to a model folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tailwise.cli import inputs, output
+from tailwise.cli.models import model_names
+
+_MODEL_HELP = f"auto, or one of {', '.join(model_names())}."
+
+
+def _complete_model(incomplete: str) -> list[str]:
+    return [name for name in ["auto", *model_names()] if name.startswith(incomplete)]
+
+
+def train(
+    data: inputs.Data,
+    model_path: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The folder to write.")],
+    model: Annotated[str, typer.Option("--model", "-m", help=_MODEL_HELP, autocompletion=_complete_model)] = "auto",
+    tail: Annotated[
+        float,
+        typer.Option("--tail", min=0, max=1, help="From precision (0) to rare labels (1): rank by score × (1/p)^t."),
+    ] = 0.0,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="param=value of the model; repeat it. `tailwise info dismec` lists them."),
+    ] = None,
+    feature_settings: Annotated[
+        list[str] | None, typer.Option("--set-features", help="param=value of the text features; repeat it.")
+    ] = None,
+    text_columns: inputs.TextColumns = None,
+    label_column: inputs.LabelColumn = None,
+    label_separator: inputs.LabelSeparator = None,
+    label_names: inputs.LabelNames = None,
+    format: inputs.Format = None,
+    duplicates: inputs.Duplicates = None,
+    seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; all cores by default.")] = None,
+    as_json: output.Json = False,
+    quiet: output.Quiet = False,
+) -> None:
+    """Learn from texts (or numeric rows) with labels and write a model folder.
+
+    Examples:
+
+    tailwise train records.jsonl -o my-model --text-columns title,abstract
+
+    tailwise train records.csv -o my-model --text-columns body --label-column tags --label-separator ';' --tail 0.5
+
+    tailwise train eurlex-4k -o my-model --model parabel --set n_trees=1
+    """
+    output.set_quiet(quiet)
+    from tailwise.cli.training import train_tagger
+
+    reading = inputs.Reading(text_columns, label_column, label_separator, format, duplicates, label_names)
+    rows = inputs.read_rows(data, reading)
+    facts = train_tagger(
+        rows,
+        model_path,
+        name=model,
+        tail=tail,
+        settings=settings or [],
+        feature_settings=feature_settings or [],
+        seed=seed,
+        jobs=jobs,
+    )
+    if as_json:
+        output.emit_json(facts)
+    else:
+        output.emit(f"{model_path}")

@@ -1,0 +1,105 @@
+"""The work behind ``tailwise train``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from tailwise.cli.models import choose_model, make_model, model_class, parse_settings, with_tail
+from tailwise.cli.output import say, warn
+from tailwise.data.text_features import TextFeatures
+from tailwise.errors import InvalidInput
+from tailwise.experiments.measure import measured
+from tailwise.experiments.trial import Rows, describe
+from tailwise.tagger import Tagger
+
+
+def train_tagger(
+    rows: Rows,
+    path: Path,
+    *,
+    name: str,
+    tail: float,
+    settings: list[str],
+    feature_settings: list[str],
+    seed: int,
+    jobs: int | None,
+) -> dict[str, Any]:
+    """Choose, build, fit and save; returns what was done. Bad arguments are refused before any long work."""
+    if name != "auto":
+        parse_settings(model_class(name), settings)
+    features = None
+    if rows.texts is not None:
+        features = TextFeatures(**parse_settings(TextFeatures, feature_settings))
+    elif feature_settings:
+        raise InvalidInput(f"--set-features is for texts, but {rows.name} has numeric rows")
+    check_writable(path)
+    report_oddities(rows)
+    with measured() as cost:
+        X, seconds = _features_of(rows, features)
+        if name == "auto":
+            name, reason = choose_model(X.shape[0], rows.Y.shape[1], X.nnz)
+            say(f"--model auto chose {name}. {reason}")
+        model = with_tail(make_model(name, settings, random_state=seed, n_jobs=jobs), tail)
+        say(f"training {describe(model)} on {X.shape[0]:,} rows, {X.shape[1]:,} features, {rows.Y.shape[1]:,} labels")
+        start = perf_counter()
+        tagger = Tagger.on_rows(model, X, rows.Y, label_ids=rows.label_ids, names=rows.label_names, features=features)
+        seconds["training"] = perf_counter() - start
+    start = perf_counter()
+    tagger.save(path)
+    seconds["saving"] = perf_counter() - start
+    size = sum(file.stat().st_size for file in Path(path).iterdir()) / 1e6
+    times = ", ".join(f"{part} {time:.1f} s" for part, time in seconds.items())
+    say(f"wrote {path}: {size:.1f} MB; {times}; peak memory {cost.peak_mb:,.0f} MB")
+    return {
+        "model": str(path),
+        "class": describe(model),
+        "rows": X.shape[0],
+        "features": X.shape[1],
+        "labels": rows.Y.shape[1],
+        "seconds": {part: round(time, 3) for part, time in seconds.items()},
+        "cpu_seconds": round(cost.cpu_seconds, 3),
+        "peak_mb": round(cost.peak_mb, 1),
+        "size_mb": round(size, 3),
+    }
+
+
+def _features_of(rows: Rows, features: TextFeatures | None) -> tuple[Any, dict[str, float]]:
+    if features is None:
+        return rows.rows, {}
+    start = perf_counter()
+    say(f"turning {len(rows.rows):,} texts into features")
+    X = features.fit_transform(rows.rows)
+    return X, {"text features": perf_counter() - start}
+
+
+def check_writable(path: Path) -> None:
+    """Refuse an output that could not be replaced, before hours of training."""
+    path = Path(path)
+    if path.exists() and not (path.is_dir() and ((path / "manifest.json").exists() or not any(path.iterdir()))):
+        raise InvalidInput(f"--output {path} exists and is not a tailwise model; choose another folder or remove it")
+    parent = next(p for p in [path.absolute().parent, *path.absolute().parents] if p.exists())
+    import os
+
+    if not os.access(parent, os.W_OK):
+        raise InvalidInput(f"--output {path} cannot be written: {parent} is not writable")
+
+
+def report_oddities(rows: Rows) -> None:
+    """Say what is odd about the rows but does not stop the work."""
+    without = int((np.diff(rows.Y.indptr) == 0).sum())
+    if without:
+        warn(f"{without:,} of {rows.Y.shape[0]:,} rows have no label; they count as examples of no label")
+    if rows.texts is None:
+        return
+    empty = sum(not text.strip() for text in rows.texts)
+    if empty == len(rows.texts):
+        raise InvalidInput(f"every text of {rows.name} is empty; check --text-columns")
+    if empty:
+        warn(f"{empty:,} of {len(rows.texts):,} texts are empty")
+    twice = len(rows.texts) - len(set(rows.texts)) - max(0, empty - 1)
+    if twice > 0:
+        warn(f"{twice:,} texts occur more than once; rows that are also in the test data make results look too good")
