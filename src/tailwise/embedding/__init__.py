@@ -1,1 +1,27 @@
-""""""
+"""Embedding models, trained with torch: GLaS, SampledSoftmax, BinaryNetwork; and the retrieval of labels.
+
+Importing this room does not import torch; training does, and says which extra to install where it is missing.
+"""
+
+from tailwise.embedding.approximate import FaissIndex
+from tailwise.embedding.binary_network import BinaryNetwork
+from tailwise.embedding.glas import GLaS
+from tailwise.embedding.index import ExactIndex, LabelIndex, RecallReport, recall_report
+from tailwise.embedding.sampled_softmax import SampledSoftmax
+from tailwise.embedding.sampling import SAMPLERS, WEIGHTINGS, Draw, implicit_margin, weights_for
+
+__all__ = [
+    "SAMPLERS",
+    "WEIGHTINGS",
+    "BinaryNetwork",
+    "Draw",
+    "ExactIndex",
+    "FaissIndex",
+    "GLaS",
+    "LabelIndex",
+    "RecallReport",
+    "SampledSoftmax",
+    "implicit_margin",
+    "recall_report",
+    "weights_for",
+]

@@ -11,6 +11,16 @@ from tailwise.losses.base import (
     squared_hinge,
     zero_one,
 )
+from tailwise.losses.margins import (
+    MARGINS,
+    Margin,
+    contrastive,
+    get_margin,
+    label_prior,
+    margin_softmax,
+    sampled_decoupled,
+    sampled_softmax,
+)
 from tailwise.losses.missing import (
     CORRECTIONS,
     Convexity,
@@ -21,20 +31,35 @@ from tailwise.losses.missing import (
     tail_weighted,
     unbiased,
 )
+from tailwise.losses.regularizers import LABEL_REGULARIZERS, adjacency, glas, gravity, laplacian, spreadout
 
 __all__ = [
     "CORRECTIONS",
+    "LABEL_REGULARIZERS",
     "LOSSES",
+    "MARGINS",
     "Convexity",
     "Loss",
+    "Margin",
     "NoConvexSurrogate",
+    "adjacency",
+    "contrastive",
     "convex_surrogate",
     "convexity",
     "correct",
     "cross_entropy",
     "get_loss",
+    "get_margin",
+    "glas",
+    "gravity",
     "hinge",
+    "label_prior",
+    "laplacian",
+    "margin_softmax",
+    "sampled_decoupled",
+    "sampled_softmax",
     "solver_weights",
+    "spreadout",
     "squared_error",
     "squared_hinge",
     "tail_weighted",

@@ -1,0 +1,175 @@
+"""GLaS: unit-sphere embeddings of rows and labels, with label vectors shaped by co-occurrence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from tailwise.embedding.model import TwoTowerModel
+from tailwise.losses.regularizers import REGULARIZERS
+from tailwise.validation import check_choice, check_number
+
+LOSSES = ("margin", "negative_mining", "softmax")
+_EVERY_LABEL_BELOW = 4
+
+
+class GLaS(TwoTowerModel):
+    """Embed rows and labels on the unit sphere; regularise label vectors towards their co-occurrence (GLaS).
+
+    ``h(x)_y = s · φ(x)·v_y`` with ``|φ(x)| = |v_y| = 1`` and a trainable scale s. Minimises the loss plus
+    ``λ/B² ‖VVᵀ - U‖²_F`` over the labels of the batch, ``U = ½ (A Z⁻¹ + Z⁻¹ A)``, ``A = YᵀY``, ``Z = diag(A)``
+    ("Breaking the Glass Ceiling for Embedding-Based Classifiers for Large Output Spaces", Algorithm 2, equation 3).
+    ``U = I`` would be the spread-out regulariser, which pushes apart even labels that belong together.
+
+    Needs the extra ``neural`` for training; predicting uses plain arrays. A batch costs
+    ``O(nnz · dim + B · n_batch_labels · dim)``; a prediction is one search of ``index_``.
+
+    Under ``torchrun`` every process computes a share of each batch; the data must be the same in all of them.
+
+    Parameters
+    ----------
+    dim : int
+        Length of the vectors.
+    hidden : int, sequence of int or None
+        Widths of hidden layers between the sparse input and the vectors; None maps straight to the vectors.
+    activation : {"linear", "relu"}
+        After each hidden layer, or after the only layer.
+    loss : {"softmax", "negative_mining", "margin"}
+        ``"margin"``: ``Σ_{y'} [h_y' - h_y + c]+`` for one label y drawn from each row (equation 1), on cosines.
+        ``"negative_mining"``: the same over the ``n_mined`` best-scoring negatives, for every label of the row.
+        ``"softmax"``: ``ln(1 + Σ_{y'} (π_y'/π_y)^τ e^(h_y' - h_y))`` for every label of the row. Negatives y' are
+        labels that the row does not have.
+    margin : float
+        c, on the scale of cosines.
+    n_mined : int
+        Negatives a row of ``"negative_mining"``.
+    logit_adjustment : float
+        τ of ``"softmax"``, how far rare labels are favoured: from 0 (as frequent as they come) to 1 (all alike).
+    negatives : {"auto", "all", "batch"}
+        Labels that a batch is scored against: every label, or those of its rows. "auto" takes every label as long as
+        there are at most four times ``batch_size``.
+    regularizer : {"glas", "spreadout", "laplacian", "gravity", None}
+        What label vectors are held to.
+    reg_weight : float
+        λ.
+    input_dropout : float
+        ρ, the probability of *keeping* each feature of a row in a batch; kept values are divided by it.
+    batch_size, epochs, learning_rate
+        Of Adam, with a cosine schedule to zero over ``epochs``.
+    early_stopping : bool
+        Hold out ``validation_fraction`` of the rows (at most 5,000), stop after ``patience`` epochs without a better
+        ``metric``, and keep the best epoch's weights. False trains on every row for all epochs.
+    metric : str
+        Any name that :func:`tailwise.evaluate` knows.
+    propensity : Propensity, array or None
+        For metrics that begin with "ps"; None is ``JainPropensity()``.
+    index : LabelIndex or None
+        How labels are searched; None is exact. ``FaissIndex()`` for label sets too large to scan.
+    checkpoint : str or None
+        Folder to write after each epoch; where it exists, ``fit`` continues from it, to the same result.
+    device : str
+        ``"auto"`` (GPU if there is one), ``"cpu"``, ``"cuda"``, ``"cuda:1"``…
+    random_state : int, Generator or None
+    n_jobs : int or None
+        Threads; None uses every core. The weights have the same bits for every number.
+
+    Attributes
+    ----------
+    tower_ : Tower
+        The row side, as arrays.
+    index_ : LabelIndex
+        The label vectors, times the scale.
+    history_ : list of dict
+        Loss and validation metric of each epoch.
+    best_epoch_ : int
+        The epoch whose weights were kept.
+
+    >>> model = GLaS(dim=8, epochs=20, batch_size=2, early_stopping=False, random_state=0)
+    >>> model.fit([[1.0, 0], [0, 1.0]], [[1, 0], [0, 1]]).predict_topk([[0.9, 0.1]], k=1).labels
+    array([[0]], dtype=int32)
+    """
+
+    def __init__(
+        self,
+        dim: int = 1024,
+        hidden: Any = None,
+        activation: str = "linear",
+        loss: str = "softmax",
+        margin: float = 0.3,
+        n_mined: int = 50,
+        logit_adjustment: float = 0.0,
+        negatives: str = "auto",
+        regularizer: str | None = "glas",
+        reg_weight: float = 10.0,
+        input_dropout: float = 0.8,
+        batch_size: int = 1024,
+        epochs: int = 10,
+        learning_rate: float = 5e-3,
+        early_stopping: bool = True,
+        metric: str = "psp@5",
+        patience: int = 3,
+        validation_fraction: float = 0.05,
+        propensity: Any = None,
+        index: Any = None,
+        checkpoint: str | None = None,
+        device: str = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.dim = dim
+        self.hidden = hidden
+        self.activation = activation
+        self.loss = loss
+        self.margin = margin
+        self.n_mined = n_mined
+        self.logit_adjustment = logit_adjustment
+        self.negatives = negatives
+        self.regularizer = regularizer
+        self.reg_weight = reg_weight
+        self.input_dropout = input_dropout
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.early_stopping = early_stopping
+        self.metric = metric
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.propensity = propensity
+        self.index = index
+        self.checkpoint = checkpoint
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _check(self) -> None:
+        super()._check()
+        check_choice("loss", self.loss, LOSSES)
+        check_choice("negatives", self.negatives, ("auto", "all", "batch"))
+        check_choice("regularizer", self.regularizer, REGULARIZERS)
+        check_number("margin", self.margin, low=0)
+        check_number("n_mined", self.n_mined, integer=True, low=1)
+        check_number("logit_adjustment", self.logit_adjustment)
+        check_number("reg_weight", self.reg_weight, low=0)
+
+    def _shape(self, n_features: int, n_labels: int) -> Any:
+        from tailwise.embedding.network import Shape
+
+        return Shape(n_features, n_labels, (*self._hidden(), self.dim), self.activation, True)
+
+    def _objective(self, Y: sparse.csr_array) -> Any:
+        from tailwise.embedding.objectives import GlasObjective
+        from tailwise.losses.margins import label_prior
+
+        few = Y.shape[1] <= _EVERY_LABEL_BELOW * self.batch_size
+        return GlasObjective(
+            Y_transposed=sparse.csr_array(Y.T.tocsr()),
+            loss=self.loss,
+            margin=self.margin,
+            n_mined=self.n_mined,
+            regularizer=self.regularizer,
+            reg_weight=self.reg_weight,
+            log_tilt=self.logit_adjustment * np.log(label_prior(np.bincount(Y.indices, minlength=Y.shape[1]))),
+            every_label=self.negatives == "all" or (self.negatives == "auto" and few),
+        )

@@ -1,0 +1,120 @@
+"""The two towers: sparse rows to vectors through an embedding-bag and dense layers, labels to vectors by a table."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch.nn.functional import embedding_bag, normalize
+
+from tailwise.embedding.tower import Tower
+
+
+class Shape(NamedTuple):
+    """Sizes and form of a network."""
+
+    n_features: int
+    n_labels: int
+    widths: tuple[int, ...]
+    activation: str
+    normalize: bool
+
+    @property
+    def relu_at(self) -> tuple[bool, ...]:
+        """Which layers end in a ReLU: all but the last one, and the last one if it is the only one."""
+        last = len(self.widths) - 1
+        return tuple(self.activation == "relu" and (i < last or last == 0) for i in range(last + 1))
+
+
+def initial_parameters(shape: Shape, scale: float, seed: int, device: Any) -> dict[str, torch.Tensor]:
+    """Random directions, zero biases. The same numbers on every device: they are drawn on the CPU."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def gaussian(rows: int, columns: int, deviation: float) -> torch.Tensor:
+        return (torch.randn(rows, columns, generator=generator) * deviation).to(device)
+
+    widths = shape.widths
+    parameters = {
+        "features": gaussian(shape.n_features, widths[0], widths[0] ** -0.5),
+        "bias.0": torch.zeros(widths[0], device=device),
+        "labels": gaussian(shape.n_labels, widths[-1], widths[-1] ** -0.5),
+        "log_scale": torch.full((1,), float(np.log(scale)), device=device),
+    }
+    for i, (before, after) in enumerate(pairwise(widths), start=1):
+        parameters[f"weight.{i}"] = gaussian(before, after, (2 / (before + after)) ** 0.5)
+        parameters[f"bias.{i}"] = torch.zeros(after, device=device)
+    return parameters
+
+
+def start_labels_at_their_rows(
+    parameters: dict[str, torch.Tensor], tower: Tower, X: sparse.csr_array, Y: sparse.csr_array, n_jobs: int | None
+) -> None:
+    """Set each label's vector to the mean of its rows' first vectors, less the mean of all rows.
+
+    The untrained network then ranks by nearest centroid; labels with a handful of rows, which few steps ever touch,
+    keep most of that start.
+    """
+    encoded = tower.encode(X, n_jobs=n_jobs)
+    encoded -= encoded.mean(axis=0)
+    means = np.asarray(sparse.csr_array(Y.T.tocsr()) @ encoded, dtype=np.float32)
+    lengths = np.linalg.norm(means, axis=1, keepdims=True)
+    start = torch.from_numpy(means / np.maximum(lengths, 1e-12)).to(parameters["labels"].device)
+    known = torch.from_numpy(lengths[:, 0] > 1e-6).to(start.device)
+    parameters["labels"][known] = start[known]
+
+
+class SparseRows(NamedTuple):
+    """A CSR matrix as the tensors that an embedding-bag takes."""
+
+    indices: torch.Tensor
+    offsets: torch.Tensor
+    values: torch.Tensor
+
+    @classmethod
+    def of(cls, X: sparse.csr_array, rows: slice, device: Any) -> SparseRows:
+        """The given rows of ``X`` on ``device``."""
+        start, stop = X.indptr[rows.start], X.indptr[rows.stop]
+        offsets = (X.indptr[rows.start : rows.stop + 1] - start).astype(np.int32)
+        parts = (X.indices[start:stop].astype(np.int32, copy=False), offsets, X.data[start:stop])
+        return cls(*(torch.from_numpy(np.ascontiguousarray(part)).to(device) for part in parts))
+
+    def times(self, table: torch.Tensor) -> torch.Tensor:
+        """The sparse rows times ``table``, without gradients: the forward pass, and transposed the backward pass."""
+        return embedding_bag(
+            self.indices, table, self.offsets, mode="sum", per_sample_weights=self.values, include_last_offset=True
+        )
+
+
+def upper_layers(shape: Shape, parameters: dict[str, torch.Tensor], first: torch.Tensor) -> torch.Tensor:
+    """The rows' vectors, (n, d), from ``first = X W_0``, with gradients."""
+    hidden = first + parameters["bias.0"]
+    for i, relu in enumerate(shape.relu_at):
+        if i:
+            hidden = hidden @ parameters[f"weight.{i}"] + parameters[f"bias.{i}"]
+        if relu:
+            hidden = torch.relu(hidden)
+    return normalize(hidden, dim=1) if shape.normalize else hidden
+
+
+def to_tower(shape: Shape, parameters: dict[str, torch.Tensor]) -> Tower:
+    """The row side as plain arrays, which predict without torch."""
+    arrays = {name: value.detach().cpu().numpy() for name, value in parameters.items()}
+    layers = range(len(shape.widths))
+    return Tower(
+        arrays["features"],
+        [arrays[f"bias.{i}"] for i in layers],
+        [arrays[f"weight.{i}"] for i in layers[1:]],
+        list(shape.relu_at),
+        shape.normalize,
+    )
+
+
+def label_vectors(shape: Shape, parameters: dict[str, torch.Tensor]) -> np.ndarray:
+    """The label side as (n_labels, d) float32; on the unit sphere times the scale, if the network is normalised."""
+    labels = parameters["labels"].detach()
+    if shape.normalize:
+        labels = normalize(labels, dim=1) * parameters["log_scale"].exp()
+    return labels.cpu().numpy()

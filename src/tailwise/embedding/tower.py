@@ -1,0 +1,50 @@
+"""The row side of a trained network as plain arrays: it encodes rows without torch."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from tailwise.kernels.embedding import dense_layer, encode_rows, unit_length
+from tailwise.parallel import map_blocks, row_blocks
+
+_ROWS_A_BLOCK = 256
+
+
+class Tower(NamedTuple):
+    """Sparse rows to vectors: ``x W_0 + b_0``, then dense layers, ReLU where ``relu`` says, unit length at the end.
+
+    ``features`` is (n_features, width) float32, ``biases`` one array a layer, ``weights`` one a dense layer.
+    """
+
+    features: np.ndarray
+    biases: list[np.ndarray]
+    weights: list[np.ndarray]
+    relu: list[bool]
+    normalize: bool
+
+    def encode(self, X: sparse.csr_array, n_jobs: int | None = None) -> np.ndarray:
+        """The vectors of X's rows, (n, d) float32; a row's bits do not depend on the other rows.
+
+        Time: non-zeros × width, plus one product a dense layer.
+        """
+        out = np.empty((X.shape[0], self.biases[-1].size), np.float32)
+
+        def encode_block(block: tuple[int, int]) -> None:
+            hidden = np.empty((block[1] - block[0], self.features.shape[1]), np.float32)
+            encode_rows(X.indptr, X.indices, X.data, block, self.features, self.biases[0], hidden)
+            for i, relu in enumerate(self.relu):
+                if i:
+                    wider = np.empty((hidden.shape[0], self.biases[i].size), np.float32)
+                    dense_layer(hidden, self.weights[i - 1], self.biases[i], wider)
+                    hidden = wider
+                if relu:
+                    np.maximum(hidden, 0, out=hidden)
+            if self.normalize:
+                unit_length(hidden)
+            out[block[0] : block[1]] = hidden
+
+        map_blocks(encode_block, row_blocks(X.shape[0], _ROWS_A_BLOCK), n_jobs=n_jobs)
+        return out
