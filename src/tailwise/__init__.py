@@ -19,6 +19,7 @@ _HOME_OF = {
     "load_dataset": "data",
     "make_longtail": "data",
     "drop_labels": "data",
+    "TextDataset": "data",
     "TextFeatures": "data",
     "JainPropensity": "propensity",
     "ConstantPropensity": "propensity",

@@ -1,25 +1,51 @@
 """Data sets, file formats, text features, synthetic data and label dropping."""
 
+from tailwise.data.arff import read_arff, read_mulan_labels
 from tailwise.data.dataset import Dataset, TextDataset
 from tailwise.data.download import cache_folder, fetch, is_cached
-from tailwise.data.loading import load_dataset
-from tailwise.data.missing import drop_labels
-from tailwise.data.registry import REGISTRY, RegisteredDataset
+from tailwise.data.libsvm import read_libsvm, read_libsvm_files, write_libsvm
+from tailwise.data.loading import encode_labels, load_dataset
+from tailwise.data.locate import FORMATS, ROW_FORMATS, detect_format, read_names
+from tailwise.data.missing import drop_labels, planted_propensity
+from tailwise.data.records import TEXT_FORMATS, read_records, read_texts, write_records
+from tailwise.data.registry import REGISTRY, RegisteredDataset, find_registered
+from tailwise.data.saving import convert, write_dataset
 from tailwise.data.synthetic import make_longtail
-from tailwise.data.xmc import read_xmc, read_xmc_split, write_xmc
+from tailwise.data.text_features import TextFeatures
+from tailwise.data.xmc import read_split, read_xmc, read_xmc_split, write_xmc
 
 __all__ = [
+    "FORMATS",
     "REGISTRY",
+    "ROW_FORMATS",
+    "TEXT_FORMATS",
     "Dataset",
     "RegisteredDataset",
     "TextDataset",
+    "TextFeatures",
     "cache_folder",
+    "convert",
+    "detect_format",
     "drop_labels",
+    "encode_labels",
     "fetch",
+    "find_registered",
     "is_cached",
     "load_dataset",
     "make_longtail",
+    "planted_propensity",
+    "read_arff",
+    "read_libsvm",
+    "read_libsvm_files",
+    "read_mulan_labels",
+    "read_names",
+    "read_records",
+    "read_split",
+    "read_texts",
     "read_xmc",
     "read_xmc_split",
+    "write_dataset",
+    "write_libsvm",
+    "write_records",
     "write_xmc",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -151,7 +152,7 @@ class Dataset(_Labelled):
         return replace(self, X_train=unit_rows(self.X_train), X_test=test)
 
     def validation_split(self, fraction: float = 0.1, random_state: Any = 0) -> Self:
-        """A data set whose test rows are ``fraction`` of the training rows: settings are chosen on it, not on the test set."""
+        """A data set whose test rows are a ``fraction`` of the training rows: where settings are chosen."""
         train, held = self._validation_rows(fraction, random_state)
         complete = self.Y_train_complete
         return replace(
@@ -206,18 +207,18 @@ class TextDataset(_Labelled):
     def __post_init__(self) -> None:
         self._check_labels(len(self.texts_train), None if self.texts_test is None else len(self.texts_test))
 
-    def labels_of(self, split: str = "train") -> list[list[str]]:
-        """The label names of each row of ``"train"`` or ``"test"``."""
+    def labels_of(self, split: str = "train", *, ids: bool = False) -> list[list[str]]:
+        """The label names (or ids) of each row of ``"train"`` or ``"test"``."""
         Y = self.Y_train if split == "train" else self.Y_test
         if Y is None:
             raise InvalidInput(f"{self.name or 'the data set'} has no {split} rows")
-        names = self.label_names or [str(label) for label in range(self.n_labels)]
+        names = (self.label_ids if ids else None) or self.label_names or [str(i) for i in range(self.n_labels)]
         cuts = Y.indptr.tolist()
         found = [names[label] for label in Y.indices.tolist()]
-        return [found[a:b] for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+        return [found[a:b] for a, b in pairwise(cuts)]
 
     def vectorize(self, features: TextFeatures | None = None) -> Dataset:
-        """Rows of TF-IDF: ``features`` (by default ``TextFeatures()``) is fitted on the training texts, unless it is."""
+        """Rows of TF-IDF: ``features``, by default ``TextFeatures()``, is fitted on the training texts unless it is."""
         if features is None:
             from tailwise.data.text_features import TextFeatures
 
@@ -238,7 +239,7 @@ class TextDataset(_Labelled):
         )
 
     def validation_split(self, fraction: float = 0.1, random_state: Any = 0) -> Self:
-        """A data set whose test rows are ``fraction`` of the training rows: settings are chosen on it, not on the test set."""
+        """A data set whose test rows are a ``fraction`` of the training rows: where settings are chosen."""
         train, held = self._validation_rows(fraction, random_state)
         return replace(
             self,

@@ -14,10 +14,9 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tailwise.data.registry import PackagedFile, RegisteredDataset, find_registered
 from tailwise.errors import DownloadError
@@ -40,7 +39,7 @@ def is_cached(name: str) -> bool:
 
 
 def fetch(name: str) -> Path:
-    """The folder that holds the files of a registered data set; downloaded if it is not in the cache, verified always."""
+    """The folder with the files of a registered data set: downloaded unless it is in the cache, always verified."""
     entry = find_registered(name)
     folder = _folder(entry)
     if is_cached(name) and all(_digest(folder / file.name) == file.sha256 for file in entry.files):
@@ -108,7 +107,7 @@ def _download(entry: RegisteredDataset, target: Path) -> None:
 
     settings = pip_settings()
     tried = []
-    for index in _indexes(settings) or [None]:
+    for index in _indexes(settings):
         session = requests.Session()
         if "cert" in settings:
             session.verify = settings["cert"]
@@ -117,9 +116,9 @@ def _download(entry: RegisteredDataset, target: Path) -> None:
                 page = client.get_project_page(entry.package, timeout=_TIMEOUT_SECONDS)
                 wanted = [package for package in page.packages if package.filename == entry.archive]
                 if wanted:
-                    client.download_package(
-                        wanted[0], target, verify=False, progress=_Bar(entry.name), timeout=_TIMEOUT_SECONDS
-                    )
+                    # Verified by our own digest afterwards, which an index cannot change.
+                    bar = partial(_Bar, entry.name)
+                    client.download_package(wanted[0], target, verify=False, progress=bar, timeout=_TIMEOUT_SECONDS)
                     return
                 tried.append(f"it has no {entry.archive}")
         except NoSuchProjectError:
@@ -135,21 +134,24 @@ def _download(entry: RegisteredDataset, target: Path) -> None:
 class _Bar:
     """A progress bar in the form that the index client asks for."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, size: int | None) -> None:
+        self._bar = progress(f"Fetching {name}", size)
 
-    @contextmanager
-    def __call__(self, size: int | None) -> Iterator[Any]:
-        with progress(f"Fetching {self.name}", size) as advance:
-            self.update = advance
-            yield self
+    def __enter__(self) -> Self:
+        self._advance = self._bar.__enter__()
+        return self
+
+    def __exit__(self, *failure: Any) -> None:
+        self._bar.__exit__(*failure)
+
+    def update(self, increment: int) -> None:
+        self._advance(increment)
 
 
-def _indexes(settings: dict[str, str]) -> list[str]:
-    """The index pip would ask first, then its extra ones; only those that speak HTTP."""
-    urls = [settings.get("index-url", ""), *settings.get("extra-index-url", "").split()]
-    found = [url for url in urls if url.startswith(("http://", "https://"))]
-    return found if settings.get("index-url") else [None, *found]  # type: ignore[list-item]
+def _indexes(settings: dict[str, str]) -> list[str | None]:
+    """The index that pip asks first (None is the client's default), then its extra ones that speak HTTP."""
+    extra = [url for url in settings.get("extra-index-url", "").split() if url.startswith(("http://", "https://"))]
+    return [settings.get("index-url"), *extra]
 
 
 def pip_settings() -> dict[str, str]:
@@ -167,7 +169,7 @@ def pip_settings() -> dict[str, str]:
         if section in found:
             found[section][option] = value.strip("'\"").replace("\\n", " ")
     for option in ("index-url", "extra-index-url", "cert"):
-        value = os.environ.get("PIP_" + option.upper().replace("-", "_"))
-        if value:
-            found[":env:"][option] = value
+        variable = os.environ.get("PIP_" + option.upper().replace("-", "_"))
+        if variable:
+            found[":env:"][option] = variable
     return found["global"] | found["install"] | found["download"] | found[":env:"]

@@ -98,7 +98,7 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
             with _OPENERS.get(path.suffix.lower(), open)(scratch, "wb") as file:
                 yield file
         scratch.chmod(0o644)
-        os.replace(scratch, path)
+        scratch.replace(path)
     finally:
         scratch.unlink(missing_ok=True)
 

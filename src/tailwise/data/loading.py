@@ -2,21 +2,222 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from tailwise.data.dataset import Dataset
+import numpy as np
+from scipy import sparse
+
+from tailwise.data.arff import read_arff
+from tailwise.data.dataset import Dataset, TextDataset
 from tailwise.data.download import fetch
+from tailwise.data.files import plain_name
+from tailwise.data.libsvm import read_libsvm_files
+from tailwise.data.locate import FORMATS, Sources, detect_format, locate, read_names
+from tailwise.data.records import TEXT_FORMATS, read_records
 from tailwise.data.registry import REGISTRY, find_registered
-from tailwise.data.xmc import read_xmc
+from tailwise.data.xmc import read_xmc, read_xmc_split
+from tailwise.errors import DataFormatError, InvalidInput
+from tailwise.validation import check_choice
 
 
-def load_dataset(name: str, *, unit_rows: bool = True) -> Dataset:
-    """Open a data set."""
-    entry = find_registered(str(name))
-    folder = fetch(entry.name)
-    X_train, Y_train = read_xmc(folder / entry.train.name)
-    X_test, Y_test = read_xmc(folder / entry.test.name)
-    data = Dataset(
-        X_train, Y_train, X_test, Y_test, name=entry.name, source=f"{entry.description}; from {entry.archive}"
-    )
+class _Options(NamedTuple):
+    """How files are read, beside their format."""
+
+    text_columns: Sequence[str] | str | None
+    label_column: str | None
+    label_separator: str | None
+    split_column: int
+    zero_based: bool | str
+    duplicates: str
+    n_jobs: int | None
+
+
+def load_dataset(
+    path: str | Path,
+    *,
+    test: str | Path | None = None,
+    format: str | None = None,
+    text_columns: Sequence[str] | str | None = None,
+    label_column: str | None = None,
+    label_separator: str | None = None,
+    label_names: str | Path | Sequence[str] | Mapping[str, str] | None = None,
+    split_column: int = 0,
+    zero_based: bool | str = "auto",
+    duplicates: str = "refuse",
+    unit_rows: bool = True,
+    n_jobs: int | None = None,
+) -> Any:
+    """Open a data set: a registered name such as ``"eurlex-4k"``, a file, or a folder with training and test files.
+
+    Sparse rows (the Extreme Classification Repository's format, libsvm, ARFF) give a :class:`Dataset`; texts (JSON
+    Lines, CSV, TSV, Parquet) give a :class:`TextDataset`, whose ``vectorize()`` makes a Dataset. Files that end in .gz
+    or .xz are read as they are. A malformed line is refused with file and line; nothing is skipped.
+
+    Parameters
+    ----------
+    path : str or Path
+        A name of the registry (fetched once, then cached), a file, or a folder. In a folder the files are told by
+        name: ``train``/``trn`` and ``test``/``tst`` (or ``dev``/``valid``); ``*_trSplit`` and ``*_tstSplit`` beside one
+        data file; Mulan's ``.xml`` beside ``.arff``; ``label_names`` (.txt or .json) and ``feature_names.txt``.
+    test : str or Path, optional
+        The test file that goes with the training file ``path``.
+    format : str, optional
+        "xmc", "libsvm", "arff", "jsonl", "csv", "tsv" or "parquet"; by default told from name and first line.
+    text_columns, label_column, label_separator
+        Where text formats keep texts and labels: see :func:`read_records`.
+    label_names : path, list or dict, optional
+        Names for the labels: one a line or a JSON list, in the order of the columns, or a JSON object from id to name.
+        For ARFF the Mulan xml.
+    split_column : int
+        The column of the split files, counted from 0.
+    zero_based : bool or "auto"
+        Whether a libsvm file counts from 0.
+    duplicates : {"refuse", "merge"}
+        What to do with an entry that comes twice in a row.
+    unit_rows : bool
+        Scale each row of X to unit length, which is what the models expect. False keeps the values of the file.
+    n_jobs : int or None
+        Threads that parse; None is every core.
+    """
+    if format is not None:
+        check_choice("format", format, FORMATS)
+    options = _Options(text_columns, label_column, label_separator, split_column, zero_based, duplicates, n_jobs)
+    if not Path(path).exists():
+        return _load_registered(str(path), options, unit_rows)
+    sources = locate(path, test)
+    kind = format or detect_format(sources.train)
+    name = plain_name(path)
+    if kind in TEXT_FORMATS:
+        return _load_texts(sources, kind, options, _names_given(label_names, sources), name)
+    if kind == "arff":
+        data = _load_arff(sources, label_names)
+    else:
+        data = _load_rows(sources, kind, options)
+        data.label_names = _in_order(_names_given(label_names, sources), data.n_labels, "label", sources.label_names)
+        features = None if sources.feature_names is None else read_names(sources.feature_names)
+        data.feature_names = _in_order(features, data.n_features, "feature", sources.feature_names)
+    data.name, data.source = name, str(path)
     return data.with_unit_rows() if unit_rows else data
+
+
+def _load_registered(name: str, options: _Options, unit_rows: bool) -> Dataset:
+    if "/" in name or "\\" in name or Path(name).suffix:
+        raise InvalidInput(f"{name} does not exist; pass a file, a folder, or a name: {', '.join(REGISTRY)}")
+    entry = find_registered(name)
+    folder = fetch(entry.name)
+    data = _load_rows(Sources(folder / entry.train.name, folder / entry.test.name), "xmc", options)
+    data.name, data.source = entry.name, f"{entry.description}; from {entry.archive}"
+    return data.with_unit_rows() if unit_rows else data
+
+
+def _load_rows(sources: Sources, kind: str, options: _Options) -> Dataset:
+    reading = {"duplicates": options.duplicates, "n_jobs": options.n_jobs}
+    if sources.splits is not None:
+        return Dataset(*read_xmc_split(sources.train, *sources.splits, column=options.split_column, **reading))  # type: ignore[arg-type]
+    paths = [sources.train] if sources.test is None else [sources.train, sources.test]
+    if kind == "libsvm":
+        parts = read_libsvm_files(paths, zero_based=options.zero_based, **reading)  # type: ignore[arg-type]
+    else:
+        parts = [read_xmc(path, **reading) for path in paths]  # type: ignore[arg-type]
+        for matrix, other, word in zip(parts[0], parts[-1], ("features", "labels"), strict=True):
+            if matrix.shape[1] != other.shape[1]:
+                expected = f"{matrix.shape[1]:,} {word}, as in {sources.train}"
+                raise DataFormatError(sources.test, 1, f"{other.shape[1]:,} {word}", expected)
+    return Dataset(*(matrix for part in parts for matrix in part))
+
+
+def _load_arff(sources: Sources, label_names: Any) -> Dataset:
+    xml = sources.label_names if label_names is None else label_names
+    if xml is None:
+        raise InvalidInput(f"{sources.train} needs its labels: pass label_names= the Mulan xml file")
+    labels = xml if isinstance(xml, str | Path) else list(xml)
+    train = read_arff(sources.train, labels)
+    test = None if sources.test is None else read_arff(sources.test, labels)
+    if test is not None and test.feature_names != train.feature_names:
+        raise DataFormatError(sources.test, None, "other attributes", f"the attributes of {sources.train}")
+    return Dataset(
+        train.X,
+        train.Y,
+        None if test is None else test.X,
+        None if test is None else test.Y,
+        label_names=train.label_names,
+        feature_names=train.feature_names,
+    )
+
+
+def _load_texts(sources: Sources, kind: str, options: _Options, names: Any, name: str) -> TextDataset:
+    def read(path: Path) -> tuple[list[str], list[list[str]]]:
+        texts, labels = read_records(
+            path,
+            kind,
+            text_columns=options.text_columns,
+            label_column=options.label_column,
+            label_separator=options.label_separator,
+            duplicates=options.duplicates,
+        )
+        return texts, labels or []
+
+    texts_train, labels_train = read(sources.train)
+    texts_test, labels_test = (None, []) if sources.test is None else read(sources.test)
+    ids = sorted({label for row in (*labels_train, *labels_test) for label in row})
+    if not ids:
+        raise DataFormatError(sources.train, None, "no label in any row", "at least one label")
+    return TextDataset(
+        texts_train,
+        encode_labels(labels_train, ids),
+        texts_test,
+        None if texts_test is None else encode_labels(labels_test, ids),
+        label_names=_by_id(names, ids),
+        label_ids=ids,
+        name=name,
+        source=str(sources.train.parent if sources.test else sources.train),
+    )
+
+
+def encode_labels(labels: Sequence[Sequence[str]], ids: Sequence[str]) -> sparse.csr_array:
+    """Lists of labels as a binary (rows, len(ids)) matrix.
+
+    >>> encode_labels([["b"], ["a", "b"]], ["a", "b"]).toarray()
+    array([[0., 1.],
+           [1., 1.]], dtype=float32)
+    """
+    column = {label: place for place, label in enumerate(ids)}
+    cuts = np.cumsum([0, *(len(row) for row in labels)])
+    columns = np.fromiter((column[label] for row in labels for label in row), np.int32, int(cuts[-1]))
+    matrix = sparse.csr_array(
+        (np.ones(columns.size, np.float32), columns, cuts.astype(np.int32)), shape=(len(labels), len(ids))
+    )
+    matrix.sort_indices()
+    return matrix
+
+
+def _names_given(label_names: Any, sources: Sources) -> Any:
+    chosen = sources.label_names if label_names is None else label_names
+    return read_names(chosen) if isinstance(chosen, str | Path) else chosen
+
+
+def _by_id(names: Any, ids: list[str]) -> list[str]:
+    if names is None:
+        return list(ids)
+    if isinstance(names, Mapping):
+        return [names.get(label, label) for label in ids]
+    if len(names) != len(ids):
+        raise InvalidInput(
+            f"label_names has {len(names):,} entries but the files have {len(ids):,} labels; pass a dict by id"
+        )
+    return list(names)
+
+
+def _in_order(names: Any, size: int, word: str, path: Path | None) -> list[str] | None:
+    if names is None:
+        return None
+    if isinstance(names, Mapping):
+        return [names.get(str(place), str(place)) for place in range(size)]
+    if len(names) != size:
+        found = f"{len(names):,} names"
+        if path is None:
+            raise InvalidInput(f"{word}_names has {found}, but there are {size:,} {word}s")
+        raise DataFormatError(path, None, found, f"{size:,}, one for each {word}")
+    return list(names)

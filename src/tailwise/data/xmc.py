@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.data import rows
-from tailwise.data.files import read_bytes, read_buffer, shown
+from tailwise.data.files import read_buffer, read_bytes, shown
 from tailwise.errors import DataFormatError
 from tailwise.validation import check_number
 

@@ -204,7 +204,7 @@ def _write_integer(buffer, at, value):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def _shortest_decimal(value):
-    """(mantissa, exponent) with the fewest digits that :func:`_scaled` turns back into the positive float32 ``value``."""
+    """The (mantissa, exponent) of fewest digits that :func:`_scaled` turns back into ``value``, a positive float32."""
     magnitude = int(np.floor(np.log10(np.float64(value))))
     for digits in range(1, 18):
         exponent = magnitude - digits + 1

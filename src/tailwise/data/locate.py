@@ -1,0 +1,152 @@
+"""Finding the files of a data set, and telling their format from name and content."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from tailwise.data.files import check_file, plain_name, plain_suffix, read_buffer, read_text, shown
+from tailwise.data.records import TEXT_FORMATS
+from tailwise.errors import DataFormatError, InvalidInput
+
+ROW_FORMATS = ("xmc", "libsvm", "arff")
+FORMATS = (*ROW_FORMATS, *TEXT_FORMATS)
+"""Every format that :func:`load_dataset` reads."""
+
+_BY_SUFFIX = {
+    ".arff": "arff",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".svm": "libsvm",
+    ".libsvm": "libsvm",
+    ".svmlight": "libsvm",
+}
+_BY_CONTENT = {".txt", ".xmc", ".dat", ".data", ".json", ""}
+_TRAIN = {"train", "trn", "training"}
+_TEST = {"test", "tst", "testing"}
+_VALIDATION = {"dev", "valid", "validation", "val"}
+_LABEL_NAMES = {"labelnames", "yf"}
+_FEATURE_NAMES = {"featurenames", "xf"}
+
+
+class Sources(NamedTuple):
+    """The files of a data set; ``splits`` are those of the split form, where ``train`` holds all rows."""
+
+    train: Path
+    test: Path | None = None
+    label_names: Path | None = None
+    feature_names: Path | None = None
+    splits: tuple[Path, Path] | None = None
+
+
+def detect_format(path: str | Path) -> str:
+    """The format of a file, one of ``FORMATS``: by its name, and for .txt and the like by its first line."""
+    path = check_file(path)
+    suffix = plain_suffix(path)
+    if suffix in _BY_SUFFIX:
+        return _BY_SUFFIX[suffix]
+    head = read_buffer(path)[:4096].tobytes().removeprefix(b"\xef\xbb\xbf")
+    line = head.partition(b"\n")[0]
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.lstrip().startswith(b"{"):
+        return "jsonl"
+    if re.fullmatch(rb"\s*\d+\s+\d+\s+\d+\s*", line):
+        return "xmc"
+    if re.match(rb"(\d+(,\d+)*)?\s+\d+:[-+.\d]", line) or re.match(rb"\d+:[-+.\d]", line):
+        return "libsvm"
+    expected = f"the first line of a known format; say which it is: format= one of {', '.join(FORMATS)}"
+    raise DataFormatError(path, 1, shown(line) if head else "an empty file", expected)
+
+
+def locate(path: str | Path, test: str | Path | None = None) -> Sources:
+    """The files that ``path`` (a file or a folder) and ``test`` stand for."""
+    path = Path(path)
+    if not path.is_dir():
+        train = check_file(path)
+        labels = _mulan_xml(train) if plain_suffix(train) == ".arff" else None
+        return Sources(train, None if test is None else check_file(test), labels)
+    files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+    found = _locate_in(path, files)
+    return found if test is None else found._replace(test=check_file(test))
+
+
+def _locate_in(folder: Path, files: list[Path]) -> Sources:
+    xml = _only(folder, [file for file in files if plain_suffix(file) == ".xml"], "xml")
+    label_names = _only(folder, [file for file in files if _squeezed(file) in _LABEL_NAMES], "label name")
+    feature_names = _only(folder, [file for file in files if _squeezed(file) in _FEATURE_NAMES], "feature name")
+    data = [
+        file
+        for file in files
+        if plain_suffix(file) in _BY_SUFFIX.keys() | _BY_CONTENT and file not in (label_names, feature_names)
+    ]
+    splits = [
+        _only(folder, [file for file in data if _squeezed(file).endswith(end)], end) for end in ("trsplit", "tstsplit")
+    ]
+    if splits[0] and splits[1]:
+        rest = [file for file in data if file not in splits]
+        rows = [file for file in rest if "data" in _words(file)] or rest
+        train = _required(folder, _only(folder, rows, "data"))
+        return Sources(train, None, label_names, feature_names, (splits[0], splits[1]))
+    train_file = _only(folder, [file for file in data if _words(file) & _TRAIN], "training")
+    test_file = _only(folder, [file for file in data if _words(file) & _TEST], "test")
+    if test_file is None:
+        test_file = _only(folder, [file for file in data if _words(file) & _VALIDATION], "validation")
+    if train_file is None and test_file is None:
+        train_file = _only(folder, data, "data")
+    return Sources(_required(folder, train_file), test_file, label_names or xml, feature_names)
+
+
+def read_names(path: str | Path) -> list[str] | dict[str, str]:
+    """Names from a file: one a line, or JSON: a list, or an object from id to name."""
+    path = Path(path)
+    text = read_text(path)
+    if plain_suffix(path) != ".json":
+        return text.splitlines()
+    try:
+        names = json.loads(text)
+    except ValueError as error:
+        raise DataFormatError(path, getattr(error, "lineno", None), str(error), "JSON: a list or an object") from error
+    values: Iterable[object] = names.values() if isinstance(names, dict) else names if isinstance(names, list) else [0]
+    if not all(isinstance(value, str) for value in values):
+        raise DataFormatError(path, None, shown(text[:100]), 'JSON: ["name", …] or {"id": "name", …}')
+    return names
+
+
+def _words(path: Path) -> set[str]:
+    return set(re.split(r"[^a-z0-9]+", plain_name(path).lower()))
+
+
+def _squeezed(path: Path) -> str:
+    return re.sub(r"[^a-z0-9]+", "", plain_name(path).lower())
+
+
+def _only(folder: Path, files: list[Path], what: str) -> Path | None:
+    if len(files) > 1:
+        names = ", ".join(file.name for file in files)
+        raise InvalidInput(
+            f"{folder} has several {what} files ({names}); pass the one to read, and test= its test file"
+        )
+    return files[0] if files else None
+
+
+def _required(folder: Path, file: Path | None) -> Path:
+    if file is None:
+        raise InvalidInput(
+            f"{folder} has no training file; name it like train.txt (or .jsonl, .csv, .tsv, .parquet, .arff, .svm), "
+            "or pass the path of the file itself"
+        )
+    return file
+
+
+def _mulan_xml(path: Path) -> Path | None:
+    """The xml beside an ARFF file: ``delicious.xml.xz`` for ``delicious-train.arff.xz``."""
+    stem = re.sub(r"[-_.](train|test|trn|tst)\w*$", "", plain_name(path), flags=re.I)
+    found = [file for file in path.parent.iterdir() if plain_suffix(file) == ".xml" and plain_name(file) == stem]
+    return found[0] if found else None

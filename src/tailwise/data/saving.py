@@ -1,0 +1,106 @@
+"""Writing a data set to files, and converting between formats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tailwise.data.dataset import Dataset, TextDataset
+from tailwise.data.files import plain_suffix, writing
+from tailwise.data.libsvm import write_libsvm
+from tailwise.data.loading import load_dataset
+from tailwise.data.records import SEPARATOR, TEXT_FORMATS, write_records
+from tailwise.data.xmc import write_xmc
+from tailwise.errors import InvalidInput
+from tailwise.validation import check_choice
+
+SUFFIXES = {"xmc": ".txt", "libsvm": ".svm", "jsonl": ".jsonl", "csv": ".csv", "tsv": ".tsv", "parquet": ".parquet"}
+"""The formats that can be written, and how their files are called."""
+
+
+def write_dataset(
+    data: Dataset | TextDataset,
+    path: str | Path,
+    format: str | None = None,
+    *,
+    label_separator: str = SEPARATOR,
+    compression: str = "",
+) -> list[Path]:
+    """Write a data set so that :func:`load_dataset` reads it back; returns the files written.
+
+    Without test rows ``path`` is a file; with test rows, or with names to keep, it is a folder that gets ``train`` and
+    ``test`` files, ``label_names`` and ``feature_names``.
+
+    Parameters
+    ----------
+    data : Dataset or TextDataset
+        A Dataset can be written as "xmc" or "libsvm", a TextDataset as "jsonl", "csv", "tsv" or "parquet".
+    path : str or Path
+        A file, whose suffix tells the format, or a folder.
+    format : str, optional
+        By default by suffix, or "xmc" and "jsonl" in a folder.
+    label_separator : str
+        What separates labels in CSV and TSV.
+    compression : {"", ".gz", ".xz"}
+        How the files of a folder are packed; a single file is packed as its own name says.
+    """
+    path = Path(path)
+    check_choice("compression", compression, ("", ".gz", ".xz"))
+    by_suffix = {suffix: name for name, suffix in SUFFIXES.items()}
+    kind = format or by_suffix.get(plain_suffix(path)) or ("jsonl" if isinstance(data, TextDataset) else "xmc")
+    check_choice("format", kind, tuple(SUFFIXES))
+    is_text = isinstance(data, TextDataset)
+    if is_text != (kind in TEXT_FORMATS):
+        fix = "vectorize() it first" if is_text else "only a TextDataset holds texts; write xmc or libsvm"
+        raise InvalidInput(f"format={kind!r} cannot hold a {type(data).__name__}; {fix}")
+    if not data.has_test and (path.suffix or format):
+        _write_split(data, "train", path, kind, label_separator)
+        return [path]
+    packing = "" if kind == "parquet" else compression
+    written = []
+    for split in ("train", "test") if data.has_test else ("train",):
+        target = path / f"{split}{SUFFIXES[kind]}{packing}"
+        _write_split(data, split, target, kind, label_separator)
+        written.append(target)
+    return written + _write_names(data, path)
+
+
+def convert(source: str | Path, target: str | Path, format: str | None = None, **reading: Any) -> list[Path]:
+    """Read ``source`` as :func:`load_dataset` does (``reading`` goes to it) and write it to ``target``.
+
+    Rows stay rows and texts stay texts; texts become rows of TF-IDF where ``target`` is a format of rows. Values are
+    kept as they are. Returns the files written.
+    """
+    data = load_dataset(source, **({"unit_rows": False} | reading))
+    by_suffix = {suffix: name for name, suffix in SUFFIXES.items()}
+    kind = format or by_suffix.get(plain_suffix(target))
+    if isinstance(data, TextDataset) and kind in ("xmc", "libsvm"):
+        data = data.vectorize()
+    return write_dataset(data, target, kind)
+
+
+def _write_split(data: Any, split: str, path: Path, kind: str, separator: str) -> None:
+    Y = getattr(data, f"Y_{split}")
+    if kind in TEXT_FORMATS:
+        labels = data.labels_of(split, ids=True)
+        write_records(path, kind, getattr(data, f"texts_{split}"), labels, label_separator=separator)
+    else:
+        {"xmc": write_xmc, "libsvm": write_libsvm}[kind](path, getattr(data, f"X_{split}"), Y)
+
+
+def _write_names(data: Any, folder: Path) -> list[Path]:
+    import json
+
+    contents: dict[str, str] = {}
+    if isinstance(data, TextDataset):
+        if data.label_ids and data.label_names != data.label_ids:
+            names = dict(zip(data.label_ids, data.label_names or data.label_ids, strict=True))
+            contents["label_names.json"] = json.dumps(names, ensure_ascii=False, indent=0)
+    else:
+        for field in ("label_names", "feature_names"):
+            if getattr(data, field) is not None:
+                contents[f"{field}.json"] = json.dumps(getattr(data, field), ensure_ascii=False, indent=0)
+    for name, text in contents.items():
+        with writing(folder / name) as file:
+            file.write(text.encode() + b"\n")
+    return [folder / name for name in contents]
