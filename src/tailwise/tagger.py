@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -12,12 +13,11 @@ from sklearn.base import BaseEstimator, clone
 
 from tailwise import persistence
 from tailwise.base import TopK, XMCModel
+from tailwise.data.loading import encode_labels
+from tailwise.data.text_features import TextFeatures
 from tailwise.errors import InvalidInput, NotFitted
 from tailwise.metrics.slices import label_slices
 from tailwise.propensity import JainPropensity, Propensity
-
-if TYPE_CHECKING:
-    from tailwise.data.text_features import TextFeatures
 
 RARITIES = ("head", "torso", "tail")
 
@@ -65,8 +65,9 @@ class Tagger(persistence.Saveable, BaseEstimator):
     After ``fit``: ``model_``, ``features_``, ``propensity_``, ``label_ids_``, ``label_names_``, ``rarity_`` (0 head, 1
     torso, 2 tail for each label). A tagger made by :meth:`on_rows` without features takes rows of X.
 
-    >>> from tailwise import Centroid
-    >>> tagger = Tagger(Centroid()).fit(["tax law", "sea fish", "fish law"], [["law"], ["fish"], ["law", "fish"]])
+    >>> from tailwise import Centroid, TextFeatures
+    >>> texts, labels = ["tax law", "sea fish", "fish law"], [["law"], ["fish"], ["law", "fish"]]
+    >>> tagger = Tagger(Centroid(), TextFeatures(min_df=1)).fit(texts, labels)
     >>> [(s.name, s.rarity) for s in tagger.suggest(["deep sea"], k=1)[0]]
     [('fish', 'tail')]
     """
@@ -94,8 +95,6 @@ class Tagger(persistence.Saveable, BaseEstimator):
         ``labels`` holds a list of label ids for each text, or is a binary CSR matrix whose columns are
         ``label_ids``. ``names`` gives readable names: a dict from id to name, or a list beside ``label_ids``.
         """
-        from tailwise.data.text_features import TextFeatures
-
         texts = check_texts(texts)
         if sparse.issparse(labels):
             Y = labels
@@ -142,7 +141,8 @@ class Tagger(persistence.Saveable, BaseEstimator):
 
     def predict_topk(self, texts: Any, k: int = 5) -> TopK:
         """The ``k`` best labels of each text (or row of X) by index; ``label_ids_`` and ``label_names_`` name them."""
-        return self.model_.predict_topk(self.rows(texts), k)
+        X = self.rows(texts)
+        return self.model_.predict_topk(X, k)
 
     def suggest(self, texts: Any, k: int = 5) -> list[list[Suggestion]]:
         """The ``k`` best labels of each text: name, id, score and rarity, best first."""
@@ -198,10 +198,9 @@ class Tagger(persistence.Saveable, BaseEstimator):
         lowered = [name.lower() for name in self.label_names_]
         if lowered.count(label.lower()) == 1:
             return lowered.index(label.lower())
-        import difflib
-
-        close = difflib.get_close_matches(label, self.label_names_, 3)
-        hint = f"did you mean {', '.join(map(repr, close))}?" if close else "list the labels with: tailwise info MODEL"
+        near = difflib.get_close_matches(label.lower(), lowered, 3, 0.5)
+        close = [self.label_names_[lowered.index(name)] for name in near]
+        hint = f"did you mean {', '.join(map(repr, close))}?" if close else "see label_names_ for those that were"
         raise InvalidInput(f"the label {label!r} was never seen in training; {hint}")
 
     def save(self, path: str | Path) -> None:
@@ -243,10 +242,7 @@ def indicator(labels: Iterable[Iterable[str]]) -> tuple[sparse.csr_array, list[s
     ids = sorted(set().union(*rows)) if rows else []
     if not ids:
         raise InvalidInput("no row has a label; a model needs rows with labels to learn from")
-    column = {label: i for i, label in enumerate(ids)}
-    indices = np.array([column[label] for row in rows for label in row], np.int32)
-    indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int32)
-    return sparse.csr_array((np.ones(indices.size, np.float32), indices, indptr), shape=(len(rows), len(ids))), ids
+    return encode_labels(rows, ids), ids
 
 
 def linear_part(model: Any) -> Any:

@@ -15,8 +15,9 @@ def read_text(text: str | None) -> str:
     from tailwise.errors import InvalidInput
 
     if text is None or text == "-":
+        # The bytes: depending on the locale sys.stdin would let wrong ones pass.
         try:
-            text = sys.stdin.read()
+            text = sys.stdin.buffer.read().decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise InvalidInput(f"standard input is not text in UTF-8 ({error.reason} at byte {error.start})") from error
     if not text.strip():
@@ -44,7 +45,7 @@ def suggest(
     tagger = inputs.open_tagger(model)
     rows = tagger.rows([whole])
     if rows.nnz == 0:
-        output.warn("no word of this text was seen in training; the labels come from what the model knows of none")
+        output.warn("no word of this text was seen in training; these labels are what the model says of an empty text")
     found = tagger.suggest(rows, k)[0]
     if as_json:
         output.emit_json(found)

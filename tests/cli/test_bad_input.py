@@ -1,0 +1,265 @@
+"""What goes wrong at the command line: one clear message, a status that tells the cause, nothing lost."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import tailwise
+from tailwise.cli import ExitCode
+
+TEXT = ["-t", "title,body"]
+
+
+def refused(result, code, *words):
+    """The run failed with this status and one message without a traceback, which holds the words."""
+    assert result.code == code, result.err
+    assert "Traceback" not in result.err
+    assert result.out == ""
+    message = result.err.splitlines()[-1] if code != ExitCode.USAGE else result.err
+    if code != ExitCode.USAGE:
+        assert message.startswith("tailwise: ")
+    for word in words:
+        assert word in message, message
+
+
+def no_leftovers(folder):
+    """No temporary file or folder is left behind."""
+    assert not [path for path in Path(folder).iterdir() if path.name.startswith(".")]
+
+
+def write(path, *rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_missing_column(run, corpus, tmp_path):
+    result = run("train", corpus / "train.jsonl", "-o", tmp_path / "m", "-t", "title,abstract")
+    refused(result, ExitCode.BAD_INPUT, "train.jsonl, line 1", "abstract", "title")
+    refused(run("train", corpus / "train.jsonl", "-o", tmp_path / "m", *TEXT, "-l", "tags"), ExitCode.BAD_INPUT, "tags")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_file(run, tmp_path):
+    refused(run("train", tmp_path / "none.jsonl", "-o", tmp_path / "m"), ExitCode.BAD_INPUT, "none.jsonl")
+
+
+def test_empty_texts_are_told_and_only_empty_texts_refused(run, corpus, tmp_path):
+    rows = [json.loads(line) for line in (corpus / "train.jsonl").read_text().splitlines()]
+    some = write(tmp_path / "some.jsonl", *rows, {"title": "", "body": " ", "labels": ["tax"]})
+    result = run("train", some, "-o", tmp_path / "m", "-m", "centroid", *TEXT)
+    assert result.code == 0, result.err
+    assert "1 of 81 texts are empty" in result.err
+    none = write(tmp_path / "none.jsonl", {"title": "", "body": "", "labels": ["tax"]})
+    refused(
+        run("train", none, "-o", tmp_path / "m2", "-m", "centroid", *TEXT),
+        ExitCode.BAD_INPUT,
+        "every text",
+        "--text-columns",
+    )
+    assert not (tmp_path / "m2").exists()
+
+
+def test_an_empty_text_gets_a_message(run, model):
+    refused(run("suggest", model, "  "), ExitCode.BAD_INPUT, "the text is empty")
+    refused(run("explain", model, "fish", stdin=""), ExitCode.BAD_INPUT, "the text is empty")
+
+
+def test_empty_labels(run, tmp_path):
+    rows = [{"title": "a", "body": "sea", "labels": ["x"]}, {"title": "c", "body": "sea cod", "labels": []}]
+    result = run("train", write(tmp_path / "some.jsonl", *rows), "-o", tmp_path / "m", "-m", "centroid", *TEXT)
+    assert result.code == 0, result.err
+    assert "1 of 2 rows have no label" in result.err
+    nothing = write(tmp_path / "none.jsonl", {"title": "a", "body": "b", "labels": []})
+    refused(run("train", nothing, "-o", tmp_path / "n", "-m", "centroid", *TEXT), ExitCode.BAD_INPUT, "label")
+
+
+def test_a_label_never_seen_in_training(run, corpus, model, tmp_path):
+    unseen = write(tmp_path / "t.jsonl", {"title": "sea", "body": "cod", "labels": ["fish", "whale"]})
+    result = run("evaluate", model, unseen, "--metrics", "recall@5", "--json", *TEXT)
+    assert result.code == 0, result.err
+    assert "1 of 2 labels in" in result.err
+    assert "never seen in training" in result.err
+    assert result.json["metrics"]["recall@5"]["value"] == 50.0
+    refused(run("explain", model, "Fissh", "cod"), ExitCode.BAD_INPUT, "never seen in training", "The fish")
+
+
+def test_duplicate_rows_are_told(run, corpus, tmp_path):
+    rows = [json.loads(line) for line in (corpus / "train.jsonl").read_text().splitlines()]
+    result = run(
+        "train", write(tmp_path / "d.jsonl", *rows, rows[0], rows[1]), "-o", tmp_path / "m", "-m", "centroid", *TEXT
+    )
+    assert result.code == 0
+    assert "2 texts occur more than once" in result.err
+
+
+def test_a_label_twice_in_a_row_is_refused(run, tmp_path):
+    twice = write(tmp_path / "d.jsonl", {"title": "a", "body": "b", "labels": ["x", "x"]})
+    refused(run("train", twice, "-o", tmp_path / "m", *TEXT), ExitCode.BAD_INPUT, "'x' twice", "line 1")
+
+
+@pytest.mark.parametrize("name", ["bad.jsonl", "bad.csv"])
+def test_wrong_encoding(run, tmp_path, name):
+    text = (
+        '{"text": "ok", "labels": ["a"]}\n{"text": "Müll", "labels": ["a"]}\n'
+        if "json" in name
+        else "text,labels\nok,a\nMüll,a\n"
+    )
+    (tmp_path / name).write_bytes(text.encode("latin-1"))
+    refused(run("train", tmp_path / name, "-o", tmp_path / "m"), ExitCode.BAD_INPUT, "UTF-8", "line ")
+
+
+def test_standard_input_in_a_wrong_encoding(model):
+    command = [sys.executable, "-m", "tailwise.cli", "suggest", str(model)]
+    environment = {**os.environ, "PYTHONUTF8": "1"}
+    done = subprocess.run(command, input="Müll".encode("latin-1"), capture_output=True, env=environment, check=False)
+    assert done.returncode == ExitCode.BAD_INPUT
+    assert b"UTF-8" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_malformed_lines(run, tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"text": "a", "labels": ["b"]}\n{"text": \n')
+    refused(run("train", tmp_path / "x.jsonl", "-o", tmp_path / "m"), ExitCode.BAD_INPUT, "line 2")
+
+
+def test_a_folder_that_is_not_a_model(run, tmp_path, corpus):
+    refused(run("suggest", tmp_path, "text"), ExitCode.BAD_MODEL, "not a tailwise model")
+    refused(run("suggest", tmp_path / "nowhere", "text"), ExitCode.BAD_MODEL, "does not exist")
+    refused(run("info", corpus), ExitCode.BAD_MODEL, "not a tailwise model")
+
+
+def test_a_model_of_another_version_or_damaged(run, corpus, tmp_path):
+    path = tmp_path / "m"
+    assert run("train", corpus / "train.jsonl", "-o", path, "-m", "centroid", *TEXT).code == 0
+    manifest = path / "manifest.json"
+    good = manifest.read_text()
+    manifest.write_text(good.replace('"format_version": 1', '"format_version": 99'))
+    refused(run("suggest", path, "text"), ExitCode.BAD_MODEL, "format version 99", "upgrade tailwise")
+    manifest.write_text(good)
+    array = next(path.glob("*.npy"))
+    array.write_bytes(array.read_bytes()[:-1] + b"x")
+    refused(run("suggest", path, "text"), ExitCode.BAD_MODEL, array.name, "corrupted")
+
+
+def test_a_bare_model_is_refused_with_the_fix(run, tmp_path):
+    tailwise.Popularity().fit([[1.0]], [[1, 0]]).save(tmp_path / "bare")
+    refused(run("suggest", tmp_path / "bare", "text"), ExitCode.BAD_MODEL, "Popularity", "tailwise train")
+
+
+def test_an_existing_folder_is_never_overwritten(run, corpus, tmp_path):
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "thesis.txt").write_text("years of work")
+    result = run("train", corpus / "train.jsonl", "-o", tmp_path / "precious", "-m", "centroid", *TEXT)
+    refused(result, ExitCode.BAD_INPUT, "is not a tailwise model", "choose another")
+    assert (tmp_path / "precious" / "thesis.txt").read_text() == "years of work"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["-m", "dismek"], ["--model 'dismek'", "Choose auto"]),
+        (["-m", "centroid", "--set", "C=1"], ["Centroid has no parameter 'C'", "n_jobs"]),
+        (["-m", "centroid", "--set", "n_jobs=many"], ["an integer", "n_jobs"]),
+        (["-m", "centroid", "--set-features", "nothing=1"], ["TextFeatures has no parameter"]),
+    ],
+)
+def test_wrong_arguments_are_refused_before_any_work(run, corpus, tmp_path, arguments, words):
+    refused(run("train", corpus / "train.jsonl", "-o", tmp_path / "m", *arguments, *TEXT), ExitCode.BAD_INPUT, *words)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_usage_errors_have_status_2(run, corpus, tmp_path):
+    assert run("train").code == ExitCode.USAGE
+    assert run("nonsense").code == ExitCode.USAGE
+    assert run("train", corpus / "train.jsonl", "-o", tmp_path / "m", "--tail", "2").code == ExitCode.USAGE
+
+
+def test_a_metric_that_is_not_known(run, corpus, model):
+    refused(
+        run("evaluate", model, corpus / "test.jsonl", "--metrics", "accuracy@5", *TEXT),
+        ExitCode.BAD_INPUT,
+        "accuracy@5",
+    )
+
+
+def full_disk(monkeypatch):
+    """Every fsync of a file says that the disk is full, as a delayed write does."""
+
+    def fail(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fail)
+
+
+def test_a_full_disk_keeps_the_old_model(run, corpus, tmp_path, monkeypatch):
+    path = tmp_path / "m"
+    arguments = ["train", corpus / "train.jsonl", "-o", path, *TEXT]
+    assert run(*arguments, "-m", "centroid").code == 0
+    before = {file.name: file.read_bytes() for file in path.iterdir()}
+    with monkeypatch.context() as patch:
+        full_disk(patch)
+        refused(run(*arguments, "-m", "popularity"), ExitCode.OUTPUT, "No space left on device", "nothing was changed")
+    assert {file.name: file.read_bytes() for file in path.iterdir()} == before
+    no_leftovers(tmp_path)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_device_is_told(run, corpus, model):
+    for verb in (["predict", model, corpus / "test.jsonl"], ["report", model, corpus / "test.jsonl"]):
+        refused(run(*verb, "-o", "/dev/full", *TEXT), ExitCode.OUTPUT, "/dev/full", "No space left on device")
+
+
+def test_a_report_that_cannot_be_written_leaves_the_old_one(run, corpus, model, tmp_path, monkeypatch):
+    target = tmp_path / "r.html"
+    target.write_text("old")
+
+    def fail(*arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", fail)
+        result = run("report", model, corpus / "test.jsonl", "-o", target, *TEXT)
+    refused(result, ExitCode.OUTPUT, "r.html", "No space left", "nothing was changed")
+    assert target.read_text() == "old"
+    no_leftovers(tmp_path)
+
+
+def test_control_c_leaves_nothing_half_written(run, corpus, tmp_path, monkeypatch):
+    def interrupt(self, X, Y):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tailwise.Centroid, "_fit", interrupt)
+    result = run("train", corpus / "train.jsonl", "-o", tmp_path / "m", "-m", "centroid", *TEXT)
+    assert result.code == ExitCode.INTERRUPTED
+    assert "interrupted" in result.err
+    assert "Traceback" not in result.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_real_control_c(corpus, tmp_path):
+    """The signal arrives while the command waits for its input."""
+    command = [sys.executable, "-m", "tailwise.cli", "suggest", str(tmp_path / "m")]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == ExitCode.INTERRUPTED
+    assert out == ""
+    assert "Traceback" not in err
+
+
+def test_a_reader_that_leaves_early_is_no_error(corpus, model):
+    command = f"{sys.executable} -m tailwise.cli predict {model} {corpus / 'test.jsonl'} -t title,body | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert len(done.stdout.splitlines()) == 1
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,181 @@
+"""Every verb as a user runs it: results on standard output, messages on standard error."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import tailwise
+from tailwise.cli.app import VERBS
+
+TEXT = ["-t", "title,body"]
+ALL_VERBS = [verb for verbs in VERBS.values() for verb in verbs if verb != "experiment"]
+
+
+def test_help_names_every_verb_and_the_exit_codes(run):
+    result = run("--help")
+    assert result.code == 0
+    for verb in ALL_VERBS:
+        assert verb in result.out
+    assert "130 interrupted" in result.out
+
+
+@pytest.mark.parametrize("verb", [verb for verb in ALL_VERBS if verb != "datasets"])
+def test_each_verb_has_help_with_an_example_and_json(run, verb):
+    result = run(verb, "--help")
+    assert result.code == 0
+    assert "Example" in result.out
+    assert "--json" in result.out
+
+
+def test_version(run):
+    assert run("--version").out == f"tailwise {tailwise.__version__}\n"
+
+
+def test_help_loads_neither_numpy_nor_scikit_learn():
+    code = (
+        "import sys; from tailwise.cli import main; main(['train', '--help']);"
+        "bad = {'numpy', 'scipy', 'sklearn', 'numba', 'torch', 'matplotlib'} & set(sys.modules);"
+        "sys.exit(str(bad) if bad else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_installed_command_runs():
+    done = subprocess.run(
+        [sys.executable, "-m", "tailwise.cli", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("tailwise ")
+
+
+def test_train_says_what_it_did_and_prints_the_folder(run, corpus, tmp_path):
+    result = run("train", corpus / "train.jsonl", "-o", tmp_path / "m", "-m", "centroid", *TEXT)
+    assert result.code == 0, result.err
+    assert result.out == f"{tmp_path / 'm'}\n"
+    assert "80 rows" in result.err
+    assert "text features" in result.err
+    assert "peak memory" in result.err
+    assert tailwise.load(tmp_path / "m").label_ids_ == ["fish", "steel", "tax", "wine"]
+
+
+def test_train_from_csv_with_a_separator_equals_training_from_json(run, corpus, model, tmp_path):
+    options = ["-t", "title,body", "-l", "tags", "--label-separator", "|", "-m", "centroid", "--json", "-q"]
+    result = run("train", corpus / "train.csv", "-o", tmp_path / "m", *options)
+    assert result.code == 0, result.err
+    assert result.json["rows"] == 80
+    assert result.err == ""
+    texts = ["cod quota"]
+    assert tailwise.load(tmp_path / "m").suggest(texts)[0][0].score == tailwise.load(model).suggest(texts)[0][0].score
+
+
+def test_auto_says_what_it_chose_and_why(run, corpus, tmp_path):
+    result = run("train", corpus / "train.jsonl", "-o", tmp_path / "m", *TEXT)
+    assert result.code == 0, result.err
+    assert "--model auto chose" in result.err
+    assert "4 labels" in result.err
+
+
+def test_tail_is_kept_in_the_model(run, corpus, tmp_path):
+    result = run("train", corpus / "train.jsonl", "-o", tmp_path / "m", "-m", "centroid", "--tail", "0.5", *TEXT)
+    assert result.code == 0, result.err
+    assert tailwise.load(tmp_path / "m").model_.t == 0.5
+
+
+def test_suggest_from_argument_and_standard_input(run, model):
+    first = run("suggest", model, "a trawler and its catch at sea", "-k", "2")
+    assert first.code == 0
+    assert first.out.splitlines()[0].split() == ["label", "id", "score", "rarity"]
+    assert first.out.splitlines()[1].startswith("The fish")
+    second = run("suggest", model, "-k", "2", "--json", stdin="a trawler and its catch at sea\n")
+    assert second.json[0]["name"] == "The fish"
+    assert second.json[0]["id"] == "fish"
+    assert second.json[0]["rarity"] in ("head", "torso", "tail")
+
+
+def test_suggest_tells_when_it_knows_no_word(run, model):
+    assert "no word of this text was seen" in run("suggest", model, "zzz qqq").err
+
+
+def test_predict_one_line_a_row(run, corpus, model, tmp_path):
+    plain = run("predict", model, corpus / "test.jsonl", "-k", "2", *TEXT)
+    assert plain.code == 0, plain.err
+    assert len(plain.out.splitlines()) == 24
+    assert plain.out.splitlines()[1].split()[0] == "fish"
+    written = run("predict", model, corpus / "test.jsonl", "--json", "-o", tmp_path / "p.jsonl", *TEXT)
+    assert written.out == ""
+    lines = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
+    assert [line["row"] for line in lines] == list(range(24))
+    assert lines[1]["labels"][0]["name"] == "The fish"
+
+
+def test_predict_needs_no_labels(run, model, tmp_path):
+    (tmp_path / "new.jsonl").write_text('{"title": "sea", "body": "cod quota"}\n')
+    result = run("predict", model, tmp_path / "new.jsonl", *TEXT)
+    assert result.code == 0, result.err
+    assert result.out.startswith("fish ")
+
+
+def test_evaluate_prints_metrics_with_intervals(run, corpus, model):
+    result = run("evaluate", model, corpus / "test.jsonl", "-k", "3", *TEXT)
+    assert result.code == 0, result.err
+    assert "psp@3" in result.out
+    assert "rows/s" in result.err
+    asked = run("evaluate", model, corpus / "test.jsonl", "--metrics", "p@1,f1@2", "--json", *TEXT)
+    assert list(asked.json["metrics"]) == ["p@1", "f1@2"]
+    assert asked.json["metrics"]["p@1"]["low"] <= asked.json["metrics"]["p@1"]["value"] == 100.0
+
+
+def test_compare_shows_paired_differences(run, corpus, model, tmp_path):
+    other = tmp_path / "popular"
+    assert run("train", corpus / "train.jsonl", "-o", other, "-m", "popularity", *TEXT).code == 0
+    result = run("compare", model, other, corpus / "test.jsonl", "--metrics", "p@1", *TEXT)
+    assert result.code == 0, result.err
+    assert "popular − centroid" in result.out
+    assert "*" in result.out.splitlines()[1]
+    found = run("compare", model, other, corpus / "test.jsonl", "--metrics", "p@1", "--json", *TEXT).json
+    assert found["differences"]["popular"]["p@1"]["value"] < 0
+
+
+def test_report_writes_one_file(run, corpus, model, tmp_path):
+    result = run("report", model, corpus / "test.jsonl", "-o", tmp_path / "r.html", *TEXT)
+    assert result.code == 0, result.err
+    html = (tmp_path / "r.html").read_text()
+    assert "The fish" in html
+    assert "<svg" in html
+
+
+def test_explain_names_the_words(run, model):
+    result = run("explain", model, "The fish", "cod and quota, iron and coal")
+    assert result.code == 0, result.err
+    assert "cod" in result.out
+    words = run("explain", model, "fish", "--json", stdin="cod quota").json["supporting"]
+    assert {word["feature"] for word in words} >= {"cod", "quota"}
+
+
+def test_info_of_a_model_a_file_and_a_kind_of_model(run, corpus, model):
+    assert "labels: 4" in run("info", model).out
+    assert run("info", model, "--json").json["kind"] == "Tagger"
+    assert "80" in run("info", corpus / "train.jsonl", *TEXT).out
+    assert "n_jobs: None" in run("info", "centroid").out
+    labels = run("info", model, "--labels", "--json").json
+    assert {label["id"] for label in labels} == {"fish", "steel", "tax", "wine"}
+
+
+def test_convert_there_and_back(run, corpus, tmp_path):
+    assert run("convert", corpus / "train.jsonl", tmp_path / "a.tsv", *TEXT).code == 0
+    assert run("convert", tmp_path / "a.tsv", tmp_path / "b.parquet").code == 0
+    assert run("convert", tmp_path / "b.parquet", tmp_path / "c.jsonl").code == 0
+    rows = [json.loads(line) for line in (tmp_path / "c.jsonl").read_text().splitlines()]
+    assert len(rows) == 80
+    assert rows[0]["labels"] == ["tax"]
+
+
+def test_datasets_list(run):
+    assert "eurlex-4k" in run("datasets", "list").out
+    assert run("datasets", "list", "--json").json[0]["name"] == "eurlex-4k"
+
+
+def test_completion_is_offered(run):
+    assert "--install-completion" in run("--help").out

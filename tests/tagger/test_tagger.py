@@ -1,0 +1,115 @@
+"""Text in, label names out."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import tailwise
+from tailwise import Centroid, Popularity, Tagger
+from tailwise.data.text_features import TextFeatures
+from tailwise.errors import InvalidInput, NotFitted
+from tailwise.tagger import indicator
+
+TEXTS = ["tax law", "sea fish", "fish law", "tax income", "sea cod", "nothing here"]
+LABELS = [["law", "tax"], ["fish"], ["law", "fish"], ["tax"], ["fish"], []]
+WORDS = TextFeatures(min_df=1)
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    return Tagger(Centroid(), WORDS).fit(TEXTS, LABELS, names={"fish": "Fishes"})
+
+
+def test_suggest_gives_names_ids_scores_and_rarity(tagger):
+    (found,) = tagger.suggest(["cod in the sea"], k=2)
+    assert found[0].name == "Fishes"
+    assert found[0].id == "fish"
+    assert found[0].rarity == "tail"
+    assert found[0].score > found[1].score
+    assert tagger.suggest([]) == []
+
+
+def test_suggest_agrees_with_the_parts(tagger):
+    X = TextFeatures(min_df=1).fit(TEXTS).transform(["cod law"])
+    Y, ids = indicator(LABELS)
+    plain = Centroid().fit(TextFeatures(min_df=1).fit_transform(TEXTS), Y).predict_topk(X, 3)
+    assert tagger.label_ids_ == ids
+    np.testing.assert_array_equal(tagger.predict_topk(["cod law"], 3).labels, plain.labels)
+    np.testing.assert_array_equal(tagger.predict_topk(["cod law"], 3).scores, plain.scores)
+
+
+def test_saved_and_loaded_it_suggests_the_same(tagger, tmp_path):
+    tagger.save(tmp_path / "tagger")
+    again = tailwise.load(tmp_path / "tagger")
+    assert again.suggest(TEXTS, 3) == tagger.suggest(TEXTS, 3)
+    assert again.explain("sea cod", "fish") == tagger.explain("sea cod", "fish")
+    assert not list((tmp_path / "tagger").glob("*.pkl"))
+
+
+def test_explanation_adds_up_to_the_score(tagger):
+    found = tagger.explain("cod in the sea", "Fishes", n=100)
+    total = found.bias + sum(c.value for c in found.supporting + found.opposing)
+    assert total == pytest.approx(found.score, rel=1e-5)
+    suggested = {s.id: s.score for s in tagger.suggest(["cod in the sea"], 3)[0]}
+    assert found.score == pytest.approx(suggested["fish"], rel=1e-5)
+    assert {c.feature for c in found.supporting} == {"cod", "sea"}
+
+
+def test_a_label_is_found_by_name_id_case_and_number(tagger):
+    assert {tagger.find_label(label) for label in ("fish", "Fishes", "fishes", 0)} == {0}
+    with pytest.raises(InvalidInput, match="'Fischs' was never seen in training; did you mean 'Fishes'"):
+        tagger.find_label("Fischs")
+    with pytest.raises(InvalidInput, match="there are 3 labels"):
+        tagger.find_label(3)
+
+
+def test_explaining_a_model_without_weights_is_refused():
+    tagger = Tagger(Popularity(), WORDS).fit(TEXTS, LABELS)
+    with pytest.raises(InvalidInput, match="Popularity has no linear weights"):
+        tagger.explain("sea", "fish")
+
+
+def test_the_model_passed_stays_unfitted():
+    model = Centroid()
+    Tagger(model, WORDS).fit(TEXTS, LABELS)
+    assert not hasattr(model, "weights_")
+
+
+def test_sparse_labels_with_ids():
+    Y, ids = indicator(LABELS)
+    one = Tagger(Centroid(), WORDS).fit(TEXTS, Y, label_ids=ids)
+    assert one.suggest(["cod"], 1)[0][0].id == "fish"
+
+
+def test_rows_of_numbers_need_no_text_features():
+    tagger = Tagger.on_rows(Centroid(), np.eye(3, dtype=np.float32), sparse.csr_array(np.eye(3, dtype=np.float32)))
+    assert tagger.suggest(np.eye(3, dtype=np.float32)[:1], 1)[0][0].name == "0"
+    with pytest.raises(InvalidInput, match="trained on numeric rows"):
+        tagger.suggest(["text"])
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels", "message"),
+    [
+        ("one text", [["a"]], "single string"),
+        (["a", 7], [["a"], ["b"]], "7 at row 1"),
+        (["a", "b"], ["x", ["y"]], "the string 'x' at row 0"),
+        (["a"], [["x"], ["y"]], "2 rows but there are 1 texts"),
+        (["a", "b"], [[], []], "no row has a label"),
+    ],
+)
+def test_bad_input_is_refused(texts, labels, message):
+    with pytest.raises(InvalidInput, match=message):
+        Tagger(Centroid(), WORDS).fit(texts, labels)
+
+
+def test_an_unfitted_tagger_says_so(tmp_path):
+    for call in (lambda t: t.suggest(["a"]), lambda t: t.save(tmp_path / "t"), lambda t: t.find_label("a")):
+        with pytest.raises(NotFitted, match=r"Tagger.fit"):
+            call(Tagger(Centroid()))
+
+
+def test_parameters_can_be_cloned():
+    from sklearn.base import clone
+
+    assert clone(Tagger(Centroid(n_jobs=2))).model.n_jobs == 2
