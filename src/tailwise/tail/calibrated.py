@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from tailwise.base import TopK, XMCModel
 from tailwise.metrics import label_slices
-from tailwise.tail.wrapper import Wrapper, is_hit, out_of_fold, sort_topk
+from tailwise.tail.wrapper import Wrapper, is_hit, out_of_fold, sort_topk, split_folds
 from tailwise.validation import check_choice, check_number
 
 METHODS = ("isotonic", "platt")
@@ -31,10 +31,11 @@ class Curve(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Out-of-fold candidates, one entry each: row, label, score, and whether the label was observed."""
+    """Out-of-fold candidates: row, label, how often the model saw it, score, whether it was observed."""
 
     rows: np.ndarray
     labels: np.ndarray
+    seen: np.ndarray
     scores: np.ndarray
     hits: np.ndarray
 
@@ -61,7 +62,7 @@ def fit_curve(scores: np.ndarray, hits: np.ndarray, method: str) -> Curve:
 def expected_calibration_error(probabilities: np.ndarray, hits: np.ndarray, n_bins: int = 15) -> float:
     """Mean gap between the probability and the share of hits, over ``n_bins`` equal-height bins, in percent.
 
-    >>> expected_calibration_error(np.array([0.5, 0.5]), np.array([True, False]))
+    >>> expected_calibration_error(np.array([0.5, 0.5]), np.array([True, False]), n_bins=1)
     0.0
     """
     if not probabilities.size:
@@ -127,28 +128,35 @@ class Calibrated(Wrapper):
         check_number("n_candidates", self.n_candidates, integer=True, low=1)
         self._fit_base(X, Y)
         width = min(self.n_candidates, self.n_labels_)
-        top = out_of_fold(self.base, X, Y, width, n_folds=self.n_folds, random_state=self.random_state)
+        folds = split_folds(Y, self.n_folds, self.random_state)
+        top = out_of_fold(self.base, X, Y, width, folds)
         rows, columns = np.nonzero(top.labels >= 0)
-        pairs = Pairs(rows, top.labels[rows, columns], top.scores[rows, columns], is_hit(top.labels, Y)[rows, columns])
-        self.bin_of_label_ = self._group_labels(pairs.labels)
+        labels = top.labels[rows, columns]
+        # Bins go by what the out-of-fold model has seen of a label, which is less than its count in all rows.
+        pairs = Pairs(
+            rows,
+            labels,
+            folds.counts_seen(rows, labels),
+            top.scores[rows, columns],
+            is_hit(top.labels, Y)[rows, columns],
+        )
+        self.bin_edges_ = self._choose_edges(pairs.seen)
         self.curves_ = self._fit_curves(pairs)
         self.calibration_error_ = self._report(pairs)
 
+    def _choose_edges(self, seen: np.ndarray) -> np.ndarray:
+        if self.per == "model" or not seen.size:
+            return np.empty(0)
+        return np.unique(np.quantile(seen, np.linspace(0, 1, self.n_bins + 1)[1:-1]))
+
     def _fit_curves(self, pairs: Pairs) -> list[Curve]:
-        groups = self.bin_of_label_[pairs.labels]
-        n_groups = int(self.bin_of_label_.max()) + 1
-        return [fit_curve(pairs.scores[groups == g], pairs.hits[groups == g], self.method) for g in range(n_groups)]
+        groups = np.searchsorted(self.bin_edges_, pairs.seen, side="right")
+        parts = [pairs.where(groups == g) for g in range(self.bin_edges_.size + 1)]
+        return [fit_curve(part.scores, part.hits, self.method) for part in parts]
 
-    def _group_labels(self, labels: np.ndarray) -> np.ndarray:
-        if self.per == "model":
-            return np.zeros(self.n_labels_, np.int32)
-        edges = np.quantile(self.label_counts_[labels], np.linspace(0, 1, self.n_bins + 1)[1:-1]) if labels.size else []
-        groups = np.searchsorted(np.unique(edges), self.label_counts_, side="right")
-        return np.unique(groups, return_inverse=True)[1].astype(np.int32)
-
-    def _calibrate(self, labels: np.ndarray, scores: np.ndarray, curves: list[Curve]) -> np.ndarray:
-        groups = np.where(labels >= 0, self.bin_of_label_[labels], -1)
-        probabilities = np.full(scores.shape, -np.inf, np.float32)
+    def _calibrate(self, seen: np.ndarray, scores: np.ndarray, curves: list[Curve]) -> np.ndarray:
+        groups = np.searchsorted(self.bin_edges_, seen, side="right")
+        probabilities = np.empty(scores.shape, np.float32)
         for g, curve in enumerate(curves):
             probabilities[groups == g] = curve(scores[groups == g])
         return probabilities
@@ -159,7 +167,7 @@ class Calibrated(Wrapper):
         for half in (0, 1):
             fitted = self._fit_curves(pairs.where(pairs.rows % 2 == half))
             other = pairs.rows % 2 != half
-            after[other] = self._calibrate(pairs.labels[other], pairs.scores[other], fitted)
+            after[other] = self._calibrate(pairs.seen[other], pairs.scores[other], fitted)
         sources = {"before": pairs.scores} if self.base_.scores_are_probabilities else {}
         sources["after"] = after
         slices = {"all": np.ones(self.n_labels_, bool), **label_slices(self.label_counts_)}
@@ -172,4 +180,4 @@ class Calibrated(Wrapper):
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         top = self.base_.predict_topk(X, max(k, self.n_candidates))
-        return sort_topk(top.labels, self._calibrate(top.labels, top.scores, self.curves_), k)
+        return sort_topk(top.labels, self._calibrate(self.label_counts_[top.labels], top.scores, self.curves_), k)

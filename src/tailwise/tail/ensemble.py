@@ -12,7 +12,7 @@ from tailwise.base import TopK, XMCModel
 from tailwise.errors import InvalidInput
 from tailwise.tail.calibrated import fit_curve
 from tailwise.tail.candidates import Candidates, unite_candidates
-from tailwise.tail.wrapper import check_model, out_of_fold
+from tailwise.tail.wrapper import Folds, check_model, out_of_fold, split_folds
 from tailwise.validation import check_choice, check_number
 
 
@@ -30,19 +30,20 @@ class Committee(XMCModel):
         """Whether any member needs them."""
         return any(getattr(m, "needs_nonnegative_features", False) for m in self.members or [])
 
-    def _fit_members(self, X: sparse.csr_array, Y: sparse.csr_array) -> Candidates:
-        """Fit every member on all rows, and return their out-of-fold candidates."""
+    def _fit_members(self, X: sparse.csr_array, Y: sparse.csr_array) -> tuple[Candidates, Folds]:
+        """Fit every member on all rows, and return their out-of-fold candidates with the folds."""
         if not self.members:
             raise InvalidInput(f"members={self.members!r} is empty; pass a list of models")
         check_number("n_candidates", self.n_candidates, integer=True, low=1)
         width = min(self.n_candidates, self.n_labels_)
+        # The same folds for each member: a pair's scores then come from models that saw the same rows.
+        folds = split_folds(Y, self.n_folds, self.random_state)
         tops = []
         for i, member in enumerate(self.members):
             check_model(f"members[{i}]", member)
-            # The same folds for each member: a pair's scores then come from models that saw the same rows.
-            tops.append(out_of_fold(member, X, Y, width, n_folds=self.n_folds, random_state=self.random_state))
+            tops.append(out_of_fold(member, X, Y, width, folds))
         self.members_ = [clone(member).fit(X, Y) for member in self.members]
-        return unite_candidates(tops, self.n_labels_)
+        return unite_candidates(tops, self.n_labels_), folds
 
     def _candidates(self, X: sparse.csr_array, k: int) -> Candidates:
         width = max(k, self.n_candidates)
@@ -91,7 +92,7 @@ class Ensemble(Committee):
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         check_choice("weights", self.weights, ("equal", "fitted"))
-        candidates = self._fit_members(X, Y)
+        candidates, _ = self._fit_members(X, Y)
         hits = candidates.are_observed(Y)
         self.curves_ = []
         for scores in candidates.scores.T:

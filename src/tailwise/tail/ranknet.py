@@ -9,7 +9,7 @@ from sklearn.base import clone
 from tailwise.base import TopK, XMCModel
 from tailwise.kernels.ranknet import apply_blocks, train_epoch
 from tailwise.parallel import map_blocks, progress, row_blocks
-from tailwise.tail.wrapper import Wrapper, as_probabilities, check_model, is_hit, out_of_fold, sort_topk
+from tailwise.tail.wrapper import Wrapper, as_probabilities, check_model, is_hit, out_of_fold, sort_topk, split_folds
 from tailwise.validation import as_rng, check_choice, check_number
 
 _ROWS_A_BLOCK = 512
@@ -101,7 +101,7 @@ class RankNet(Wrapper):
         if self.scores == "train":
             top = self.base_.predict_topk(X, width)
         else:
-            top = out_of_fold(self.base, X, Y, width, n_folds=self.n_folds, random_state=rng)
+            top = out_of_fold(self.base, X, Y, width, split_folds(Y, self.n_folds, rng))
         self._train(top, is_hit(top.labels, Y), rng)
 
     def _train(self, top: TopK, relevant: np.ndarray, rng: np.random.Generator) -> None:

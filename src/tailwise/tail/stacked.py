@@ -81,14 +81,14 @@ class Stacked(Committee):
         check_number("max_iter", self.max_iter, integer=True, low=1)
         check_number("learning_rate", self.learning_rate, low=0, open_low=True)
         check_number("max_leaf_nodes", self.max_leaf_nodes, integer=True, low=2)
-        candidates = self._fit_members(X, Y)
+        candidates, folds = self._fit_members(X, Y)
         hits = candidates.are_observed(Y)
         weights = None
         if self.sample_weights == "propensity":
             inverse = 1.0 / resolve_propensity(self.propensity, Y)
             weights = np.where(hits, inverse[candidates.labels], 1.0)
         self.trees_ = BoostedTrees.fit(
-            self._features(candidates),
+            self._features(candidates, folds.counts_seen(candidates.rows, candidates.labels)),
             hits,
             weights,
             max_iter=self.max_iter,
@@ -98,15 +98,19 @@ class Stacked(Committee):
             random_state=self.random_state if self.random_state is None else int(self.random_state),
         )
 
-    def _features(self, candidates: Candidates) -> np.ndarray:
-        """(n_pairs, 3 · n_members + 2) float32: scores, distances to the row's best, ranks, log frequency, votes."""
+    def _features(self, candidates: Candidates, counts: np.ndarray) -> np.ndarray:
+        """(n_pairs, 3 · n_members + 2) float32: scores, distances to the row's best, ranks, log frequency, votes.
+
+        ``counts`` (n_pairs,) is how often the members have seen the label. Out of fold that is less than its count:
+        with the whole count, a label with a single row would look impossible, since no fold can find it.
+        """
         best = np.full((candidates.indptr.size - 1, candidates.scores.shape[1]), np.nan, np.float32)
         if candidates.labels.size:
             occupied = np.flatnonzero(np.diff(candidates.indptr))
             filled = np.where(np.isnan(candidates.scores), -np.inf, candidates.scores)
             best[occupied] = np.maximum.reduceat(filled, candidates.indptr[occupied], axis=0)
         distance = candidates.scores - best[candidates.rows]
-        frequency = np.log1p(self.label_counts_[candidates.labels]).astype(np.float32)
+        frequency = np.log1p(counts).astype(np.float32)
         votes = (~np.isnan(candidates.scores)).sum(axis=1).astype(np.float32)
         return np.ascontiguousarray(
             np.column_stack([candidates.scores, distance, candidates.ranks, frequency, votes]), dtype=np.float32
@@ -114,4 +118,5 @@ class Stacked(Committee):
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         candidates = self._candidates(X, k)
-        return candidates.best(self.trees_.probabilities(self._features(candidates), self.n_jobs), k)
+        seen = self.label_counts_[candidates.labels]
+        return candidates.best(self.trees_.probabilities(self._features(candidates, seen), self.n_jobs), k)

@@ -157,7 +157,8 @@ class TradeOff(Wrapper):
         n_held_out = max(1, round(self.validation * X.shape[0]))
         if n_held_out >= X.shape[0]:
             raise InvalidInput(
-                f"validation={self.validation!r} leaves no training row of n_samples={X.shape[0]}; use more rows or give t"
+                f"validation={self.validation!r} leaves no training row of n_samples={X.shape[0]}; "
+                "use more rows or give t"
             )
         held_out, rest = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
         model = clone(self.base).fit(X[rest], Y[rest])
