@@ -56,7 +56,8 @@ class LabelIndex(Saveable, BaseEstimator):
         scores = np.full((queries.shape[0], k), -np.inf, np.float32)
         if self.vectors_.size:
             self._search(queries, labels, scores)
-        return TopK(np.where(labels >= 0, self.labels_[labels], -1).astype(np.int32), scores)
+            labels = np.where(labels >= 0, self.labels_[labels], -1).astype(np.int32)
+        return TopK(labels, scores)
 
     def _build(self) -> None:
         """Prepare the search of ``vectors_``."""

@@ -1,0 +1,353 @@
+"""Training: gradients, the optimiser, early stopping, checkpoints, processes, and what is said when torch is absent."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from contracts import assert_same_bits, make_rows
+from scipy import sparse
+
+import tailwise
+from tailwise.embedding import FaissIndex, GLaS, SampledSoftmax, model, runtime, weights_for
+from tailwise.embedding.model import hold_out
+from tailwise.embedding.network import Shape, SparseRows, initial_parameters, to_tower, upper_layers
+from tailwise.embedding.objectives import FullObjective, GlasObjective, SampledObjective
+from tailwise.embedding.optimizer import RowAdam
+from tailwise.embedding.sampling import WEIGHTINGS
+from tailwise.embedding.training import Settings, Trainer
+from tailwise.errors import InvalidInput, MissingExtra, import_extra
+from tailwise.losses import get_margin, label_prior
+from tailwise.validation import check_features, check_labels, unit_rows
+
+SMALL = {"dim": 12, "epochs": 4, "batch_size": 50, "learning_rate": 0.02, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X, Y = make_rows(n_samples=150)
+    return unit_rows(check_features(X)), check_labels(Y[:, 1:])
+
+
+def glas_objective(Y, **changes):
+    settings = {
+        "Y_transposed": sparse.csr_array(Y.T.tocsr()),
+        "loss": "softmax",
+        "margin": 0.3,
+        "n_mined": 5,
+        "regularizer": "glas",
+        "reg_weight": 10.0,
+        "log_tilt": 0.3 * np.log(label_prior(np.bincount(Y.indices, minlength=Y.shape[1]))),
+        "every_label": True,
+        "label_part": 4,
+    }
+    return GlasObjective(**settings | changes)
+
+
+def sampled_objective(Y, sampler, weighting="constant", loss="softmax"):
+    prior = label_prior(np.bincount(Y.indices, minlength=Y.shape[1]))
+    q = {"uniform": np.full(prior.shape, 1 / prior.size), "within_batch": prior}.get(sampler)
+    return SampledObjective(prior, q, sampler, WEIGHTINGS[weighting], loss, 20)
+
+
+OBJECTIVES = {
+    "softmax": glas_objective,
+    "margin": lambda Y: glas_objective(Y, loss="margin", regularizer="spreadout"),
+    "mining": lambda Y: glas_objective(Y, loss="negative_mining", regularizer="laplacian"),
+    "gravity": lambda Y: glas_objective(Y, regularizer="gravity", every_label=False),
+    "batch labels": lambda Y: glas_objective(Y, every_label=False),
+    "uniform": lambda Y: sampled_objective(Y, "uniform", "relative"),
+    "within batch": lambda Y: sampled_objective(Y, "within_batch", "tail"),
+    "model": lambda Y: sampled_objective(Y, "model", "importance"),
+    "contrastive": lambda Y: sampled_objective(Y, "uniform", "importance", "contrastive"),
+    "equalised": lambda Y: FullObjective(get_margin("equalised", label_prior(np.bincount(Y.indices)))),
+    "full contrastive": lambda Y: FullObjective(None),
+}
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+@pytest.mark.parametrize("normalize", [True, False])
+def test_a_step_follows_the_gradient_of_the_whole_batch(rows, name, normalize, monkeypatch):
+    """Parts, the sparse products outside autograd and the sphere's projection give what one autograd graph gives."""
+    X, Y = rows
+    monkeypatch.setattr("tailwise.embedding.training._ROWS_A_PART", X.shape[0] if name == "model" else 40)
+    shape = Shape(X.shape[1], Y.shape[1], (9, 6), "relu", normalize)
+    parameters = initial_parameters(shape, 5.0, 0, torch.device("cpu"))
+    before = {key: value.clone().requires_grad_() for key, value in parameters.items()}
+    objective = OBJECTIVES[name](Y)
+    trainer = Trainer(
+        shape, parameters, objective, Settings(150, 1, 0.1, 1.0, 0, 2), runtime.Processes(torch.device("cpu"))
+    )
+    seen = {}
+    monkeypatch.setattr(trainer.optimizer, "step", lambda gradients, at, rate: seen.update(gradients=gradients, at=at))
+    plan = objective.plan(Y, np.random.default_rng(3))
+    loss = trainer._step(X, plan, 0.1)
+
+    table = torch.from_numpy(X.toarray()) @ before["features"]
+    labels = before["labels"] if plan.labels is None else before["labels"][torch.from_numpy(plan.labels)]
+    labels = torch.nn.functional.normalize(labels, dim=1) if normalize else labels
+    vectors = upper_layers(shape, before, table)
+    total = objective.row_loss(plan, slice(0, X.shape[0]), vectors, labels, before["log_scale"])
+    for part in range(plan.n_label_parts):
+        total = total + objective.label_loss(plan, part, labels)
+    total.backward()
+    assert loss == pytest.approx(total.item(), rel=1e-4)
+    for key, value in before.items():
+        expected = torch.zeros_like(value) if value.grad is None else value.grad
+        got = torch.zeros_like(value)
+        at = seen["at"].get(key)
+        got[slice(None) if at is None else at] = seen["gradients"][key]
+        torch.testing.assert_close(got, expected, rtol=1e-3, atol=1e-5)
+
+
+def test_the_step_gradient_matches_finite_differences():
+    """The GLaS objective of a whole network, in double precision, against differences of its value."""
+    X, Y = make_rows(n_samples=12, n_features=6, n_labels=5)
+    Y = check_labels(Y[:, 1:])
+    objective = glas_objective(Y, label_part=100)
+    plan = objective.plan(Y, np.random.default_rng(0))
+    shape = Shape(6, 4, (5, 3), "relu", True)
+    values = {k: v.double() for k, v in initial_parameters(shape, 5.0, 1, torch.device("cpu")).items()}
+    dense = torch.from_numpy(X.toarray()).double()
+    plan.notes["U"] = plan.notes["U"].astype(np.float64)
+
+    def value(*tensors):
+        now = dict(zip(values, tensors, strict=True))
+        labels = torch.nn.functional.normalize(now["labels"], dim=1)
+        vectors = upper_layers(shape, now, dense @ now["features"])
+        return objective.row_loss(plan, slice(0, 12), vectors, labels, now["log_scale"]) + objective.label_loss(
+            plan, 0, labels
+        )
+
+    assert torch.autograd.gradcheck(value, [v.requires_grad_() for v in values.values()])
+
+
+def test_row_adam_is_adam_on_the_rows_it_touches():
+    torch.manual_seed(0)
+    start = torch.randn(5, 3)
+    ours, theirs = start.clone(), torch.nn.Parameter(start.clone())
+    adam, row_adam = torch.optim.Adam([theirs], lr=0.1), RowAdam({"table": ours})
+    for step in range(4):
+        gradient = torch.randn(5, 3)
+        theirs.grad = gradient.clone()
+        adam.step()
+        # The first half by all rows, the second by naming them.
+        row_adam.step({"table": gradient}, {"table": None if step < 2 else torch.arange(5)}, 0.1)
+    torch.testing.assert_close(ours, theirs.detach(), rtol=1e-5, atol=1e-6)
+    before = ours.clone()
+    row_adam.step({"table": torch.ones(2, 3)}, {"table": torch.tensor([1, 4])}, 0.1)
+    assert (ours[[0, 2, 3]] == before[[0, 2, 3]]).all() and (ours[[1, 4]] != before[[1, 4]]).all()
+
+
+def test_the_tower_encodes_as_the_network(rows):
+    X, _ = rows
+    for activation in ("relu", "linear"):
+        for widths in ((8,), (10, 7, 8)):
+            shape = Shape(X.shape[1], 3, widths, activation, True)
+            parameters = initial_parameters(shape, 1.0, 0, torch.device("cpu"))
+            first = SparseRows.of(X, slice(0, X.shape[0]), "cpu").times(parameters["features"])
+            expected = upper_layers(shape, parameters, first).numpy()
+            np.testing.assert_allclose(to_tower(shape, parameters).encode(X), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"loss": "margin"},
+        {"loss": "negative_mining", "n_mined": 3},
+        {"regularizer": None, "negatives": "batch"},
+        {"regularizer": "gravity", "hidden": 16, "activation": "relu"},
+        {"regularizer": "laplacian", "hidden": (16, 16)},
+        {"regularizer": "spreadout", "input_dropout": 1.0, "activation": "relu"},
+        {"logit_adjustment": 1.0, "index": FaissIndex("hnsw")},
+    ],
+    ids=str,
+)
+def test_every_kind_of_glas_learns(rows, params):
+    X, Y = rows
+    check_learns(GLaS(**SMALL | {"epochs": 20, "early_stopping": False} | params), X, Y)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"sampler": "model", "weighting": "importance"},
+        {"sampler": "within_batch", "weighting": "tail"},
+        {"sampler": "uniform", "weighting": "importance", "loss": "contrastive"},
+        *({"sampler": None, "loss": loss} for loss in ("softmax", "adaptive", "equalised", "logit_adjusted")),
+        {"sampler": None, "loss": "contrastive"},
+    ],
+    ids=str,
+)
+def test_every_kind_of_sampled_softmax_learns(rows, params):
+    X, Y = rows
+    fitted = check_learns(SampledSoftmax(**SMALL | {"epochs": 20, "early_stopping": False} | params), X, Y)
+    assert fitted.margin_.get("favours") == (
+        "tail"
+        if "tail" in params.values() or params.get("loss") in ("adaptive", "equalised", "logit_adjusted")
+        else None
+        if params["sampler"] == "model" or (params.get("loss") == "contrastive" and params["sampler"] is None)
+        else "-"
+    )
+
+
+def check_learns(made, X, Y):
+    fitted = made.fit(X, Y)
+    top = fitted.predict_topk(X, 3).labels
+    hits = np.mean([Y[i, label] for i in range(X.shape[0]) for label in top[i]])
+    assert hits > 0.6, hits
+    assert fitted.history_[-1]["loss"] < fitted.history_[0]["loss"]
+    return fitted
+
+
+def test_own_weights_train_like_the_named_ones(rows):
+    X, Y = rows
+    prior = label_prior(np.bincount(Y.indices, minlength=Y.shape[1]))
+    settings = SMALL | {"early_stopping": False, "n_negatives": 20}
+    own = SampledSoftmax("uniform", weights_for("logit_adjusted", "uniform", prior), **settings).fit(X, Y)
+    named = SampledSoftmax("uniform", "tail", **settings).fit(X, Y)
+    np.testing.assert_allclose(own.label_vectors_, named.label_vectors_, atol=1e-4)
+    assert own.margin_["favours"] == named.margin_["favours"] == "tail"
+    with pytest.raises(InvalidInput, match="cannot be saved"):
+        own.save("never-written")
+
+
+def test_early_stopping_keeps_the_best_epoch(rows, monkeypatch):
+    X, Y = rows
+    values = iter([10.0, 30.0, 20.0, 25.0, 99.0])
+    monkeypatch.setattr(model._Run, "_validate", lambda self: next(values))
+    stopped = GLaS(**SMALL | {"epochs": 9, "patience": 2, "metric": "p@1"}).fit(X, Y)
+    assert [entry["p@1"] for entry in stopped.history_] == [10, 30, 20, 25] and stopped.best_epoch_ == 2
+
+
+def test_validation_uses_the_named_metric(rows):
+    X, Y = rows
+    fitted = GLaS(**SMALL | {"validation_fraction": 0.3, "metric": "recall@3"}).fit(X, Y)
+    assert all(0 <= entry["recall@3"] <= 100 for entry in fitted.history_)
+    assert fitted.history_[-1]["recall@3"] > fitted.history_[0]["recall@3"] / 2
+
+
+def test_held_out_rows_leave_every_label_a_row():
+    rng = np.random.default_rng(0)
+    Y = sparse.csr_array((rng.random((80, 12)) < 0.08).astype(np.float32))
+    chosen = hold_out(Y, rng.permutation(80), 30)
+    left = np.bincount(Y[np.setdiff1d(np.arange(80), chosen)].indices, minlength=12)
+    assert chosen.size == 30 and (left[np.bincount(Y.indices, minlength=12) > 0] > 0).all()
+
+
+def test_a_resumed_run_gives_the_same_bits(rows, tmp_path, monkeypatch):
+    X, Y = rows
+    path = str(tmp_path / "checkpoint")
+    whole = GLaS(**SMALL | {"validation_fraction": 0.2}).fit(X, Y)
+    record = model._Run._record
+
+    def stop_after_two(self, loss):
+        record(self, loss)
+        if self.epoch == 3:
+            raise KeyboardInterrupt
+
+    made = GLaS(**SMALL | {"validation_fraction": 0.2, "checkpoint": path})
+    monkeypatch.setattr(model._Run, "_record", stop_after_two)
+    with pytest.raises(KeyboardInterrupt):
+        made.fit(X, Y)
+    monkeypatch.setattr(model._Run, "_record", record)
+    resumed = made.fit(X, Y)
+    assert_same_bits(resumed.predict_topk(X), whole.predict_topk(X))
+    assert resumed.history_ == whole.history_
+    with pytest.raises(InvalidInput, match="other parameters or other data; remove it to start anew"):
+        made.set_params(dim=13).fit(X, Y)
+    whole.save(tmp_path / "model")
+    with pytest.raises(InvalidInput, match="holds a GLaS, not a checkpoint"):
+        made.set_params(checkpoint=str(tmp_path / "model")).fit(X, Y)
+
+
+TOGETHER = """
+import os, sys
+import numpy as np
+import torch
+sys.path.insert(0, {tests!r})
+from contracts import make_rows
+from tailwise import GLaS
+fitted = GLaS(dim=12, epochs=3, batch_size=600, learning_rate=0.02, random_state=0).fit(*make_rows(n_samples=1300))
+np.save(os.path.join({out!r}, "vectors" + os.environ.get("RANK", "")), fitted.label_vectors_)
+"""
+
+
+def test_two_processes_train_one_model(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(TOGETHER.format(tests=str(Path(__file__).parents[1]), out=str(tmp_path)))
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(script)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr[-3000:]
+    first, second = (np.load(tmp_path / f"vectors{rank}.npy") for rank in (0, 1))
+    np.testing.assert_array_equal(first, second)
+    alone = GLaS(dim=12, epochs=3, batch_size=600, learning_rate=0.02, random_state=0).fit(*make_rows(n_samples=1300))
+    np.testing.assert_allclose(first, alone.label_vectors_, atol=0.02)
+
+
+def test_without_torch_the_message_names_the_extra(rows, monkeypatch):
+    def without_torch(module):
+        raise ModuleNotFoundError(module)
+
+    monkeypatch.setattr(runtime, "import_extra", lambda *a: import_extra(*a, importer=without_torch))
+    for made in (GLaS(**SMALL), SampledSoftmax(**SMALL)):
+        wanted = rf"{type(made).__name__} needs torch; install it with: pip install 'tailwise\[neural\]'"
+        with pytest.raises(MissingExtra, match=wanted):
+            made.fit(*rows)
+
+
+def test_importing_and_predicting_load_no_torch(rows, tmp_path):
+    GLaS(**SMALL).fit(*rows).save(tmp_path / "model")
+    code = (
+        "import sys, tailwise, numpy as np, tailwise.embedding\n"
+        f"m = tailwise.load({str(tmp_path / 'model')!r})\n"
+        "m.predict_topk(np.ones((2, m.n_features_in_)))\n"
+        "assert not {'torch', 'faiss'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=200)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"dim": 0}, r"dim=0 is outside \[1, inf\]"),
+        ({"hidden": (8, -1)}, r"hidden=-1 is outside"),
+        ({"activation": "tanh"}, "activation='tanh' is not one of 'relu', 'linear'"),
+        ({"loss": "hinge"}, "loss='hinge' is not one of 'margin'"),
+        ({"regularizer": "l2"}, "regularizer='l2' is not one of 'glas', 'spreadout'"),
+        ({"input_dropout": 0}, r"input_dropout=0 is outside \(0, 1\]"),
+        ({"metric": "accuracy"}, "accuracy"),
+        ({"device": "abacus"}, "device='abacus' cannot be used"),
+        ({"n_jobs": 0}, "n_jobs=0 must be"),
+        ({"index": "exact"}, r"index='exact'; pass None for exact search, or an object: FaissIndex\(\)"),
+        ({"checkpoint": Path("here")}, "must be a str"),
+        ({"random_state": "x"}, "random_state='x'"),
+    ],
+)
+def test_wrong_parameters_are_named(rows, params, message):
+    with pytest.raises(InvalidInput, match=message):
+        GLaS(**SMALL | params).fit(*rows)
+
+
+def test_full_label_losses_refuse_a_sampler(rows):
+    with pytest.raises(
+        InvalidInput, match=r"loss='equalised' sums over every label.*weights_for\('equalised', 'uniform'"
+    ):
+        SampledSoftmax(loss="equalised", **SMALL).fit(*rows)
+
+
+def test_label_vectors_and_unseen_labels(rows):
+    X, Y = rows
+    wider = sparse.csr_array(sparse.hstack([sparse.csr_array((Y.shape[0], 2)), Y]))
+    fitted = GLaS(**SMALL).fit(X, wider)
+    assert fitted.label_vectors_.shape == (wider.shape[1], 12) and (fitted.label_vectors_[:2] == 0).all()
+    lengths = np.linalg.norm(fitted.label_vectors_[2:], axis=1)
+    np.testing.assert_allclose(lengths, lengths[0], rtol=1e-5)
+    scores = fitted.encode(X) @ fitted.label_vectors_.T
+    top = fitted.predict_topk(X, 1)
+    np.testing.assert_allclose(scores[np.arange(X.shape[0]), top.labels[:, 0]], top.scores[:, 0], rtol=1e-4)
+    assert fitted is not tailwise.GLaS

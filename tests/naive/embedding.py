@@ -1,0 +1,87 @@
+"""Plain twins of the embedding room: one loop for each sum in the papers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+
+def margin_softmax(f, y, rho):
+    """Equation (6) for one example."""
+    return math.log(1 + sum(rho[y, other] * math.exp(f[other] - f[y]) for other in range(len(f)) if other != y))
+
+
+def sampled_softmax(f, y, drawn, w):
+    """Equation (7) for one example; ``w`` is (L, L)."""
+    return math.log(1 + sum(w[y, other] * math.exp(f[other] - f[y]) for other in drawn))
+
+
+def sampled_contrastive(f, y, drawn, w):
+    """Equation (8) for one example, with the cosine contrastive parts."""
+    return (1 - f[y]) ** 2 + sum(w[y, other] * max(f[other], 0) ** 2 for other in drawn)
+
+
+def weights(name, q, prior, m):
+    """Table 1 and equation (16) as an (L, L) matrix."""
+    L = len(q)
+    w = np.zeros((L, L))
+    for y in range(L):
+        for other in range(L):
+            w[y, other] = {
+                "constant": 1 / m,
+                "importance": 1 / (m * q[other]),
+                "relative": q[y] / q[other],
+                "tail": prior[other] / (m * q[other] * prior[y]),
+            }[name]
+    return w
+
+
+def implicit_rho(sampler, weighting, prior, m):
+    """Table 2, written out."""
+    L = len(prior)
+    rho = np.zeros((L, L))
+    for y in range(L):
+        for other in range(L):
+            rho[y, other] = {
+                ("uniform", "constant"): 1 / L,
+                ("uniform", "importance"): 1,
+                ("uniform", "relative"): m / L,
+                ("within_batch", "constant"): prior[other],
+                ("within_batch", "importance"): 1,
+                ("within_batch", "relative"): m * prior[y],
+            }.get((sampler, weighting), prior[other] / prior[y])
+    return rho
+
+
+def adjacency(Y):
+    """U of equation (3), dense."""
+    A = Y.T @ Y
+    L = len(A)
+    U = np.zeros((L, L))
+    for y in range(L):
+        for other in range(L):
+            if A[y, y] and A[other, other]:
+                U[y, other] = 0.5 * (A[y, other] / A[other, other] + A[y, other] / A[y, y])
+    return U
+
+
+def regularizer(name, V, U):
+    """Equations (3), (2) and (4): the mean over ordered pairs of drawn labels."""
+    n = len(V)
+    total = 0.0
+    for i in range(n):
+        for j in range(n):
+            inner = float(V[i] @ V[j])
+            total += {
+                "glas": (inner - U[i, j]) ** 2,
+                "spreadout": inner**2,
+                "laplacian": U[i, j] * float(np.sum((V[i] - V[j]) ** 2)),
+            }[name]
+    return total / n**2
+
+
+def top_k(vectors, labels, query, k):
+    """Best labels by inner product, ties by label."""
+    ranked = sorted(zip(-(vectors.astype(np.float64) @ query.astype(np.float64)), labels, strict=True))
+    return [int(label) for _, label in ranked[:k]]
