@@ -21,6 +21,8 @@ class Options(NamedTuple):
     """stop when no row's dual gradient is off by more, as LIBLINEAR's ``-e``; 0.001 is close to exact"""
     max_rounds: int = 20
     """scans over all rows at most"""
+    max_sweeps: int = 100
+    """sweeps over a working set after each scan at most"""
     bias_centre: float = -1.0
     """the bias that costs nothing; -1 says "not this label" until a row disagrees"""
     bias_scale: float = 1.0
@@ -76,6 +78,7 @@ def solve_block(rows: Rows, labels: Labels, options: Options = DEFAULTS) -> Weig
         float(options.l1),
         float(options.tol),
         int(options.max_rounds),
+        int(options.max_sweeps),
         float(options.bias_centre),
         float(options.bias_scale),
         float(options.prune),

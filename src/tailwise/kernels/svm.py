@@ -21,7 +21,6 @@ from tailwise.kernels.lanes import LANES, dot_lanes, zero_lanes
 
 _FAST = {"contract", "nsz", "reassoc", "arcp"}
 _FIRST_SWEEPS = 4
-_SWEEPS = 100
 _NEGATIVES_TO_START = 64
 
 
@@ -32,6 +31,7 @@ class Settings(NamedTuple):
     l1: float
     tol: float
     max_rounds: int
+    max_sweeps: int
     bias_centre: float
     bias_scale: float
     prune: float
@@ -76,20 +76,23 @@ def solve_svm(rows, labels, settings):
     next_label = done = 0
     while True:
         for lane in range(LANES):
-            label = label_of[lane]
-            if label >= 0 and (worst[lane] <= settings.tol or rounds[lane] >= settings.max_rounds):
-                results[label] = _take(weights, lane, n_features, settings.prune)
-                biases[label] = bias[lane]
-                _forget(weights, lane, sets[lane], sizes, member)
-                label_of[lane] = label = -1
-                done += 1
-            if label < 0 and next_label < n_labels:
-                label_of[lane] = label = next_label
-                next_label += 1
-                rounds[lane] = 0
-                bias[lane] = settings.bias_centre
-                sets[lane] = _start(n_rows, labels, label, lane, sets[lane], sizes, member)
-            if label >= 0:
+            finished = label_of[lane] >= 0 and worst[lane] <= settings.tol
+            while True:
+                if finished:
+                    label = label_of[lane]
+                    results[label] = _take(weights, lane, n_features, settings.prune)
+                    biases[label] = bias[lane]
+                    _forget(weights, lane, sets[lane], sizes, member)
+                    label_of[lane] = -1
+                    done += 1
+                if label_of[lane] < 0:
+                    if next_label == n_labels:
+                        break
+                    label_of[lane] = next_label
+                    next_label += 1
+                    rounds[lane] = 0
+                    bias[lane] = settings.bias_centre
+                    sets[lane] = _start(n_rows, labels, label_of[lane], lane, sets[lane], sizes, member)
                 first = rounds[lane] == 0
                 _solve_lane(
                     rows,
@@ -103,9 +106,13 @@ def solve_svm(rows, labels, settings):
                     dual,
                     settings,
                     max(settings.tol, 0.5) if first else settings.tol,
-                    _FIRST_SWEEPS if first else _SWEEPS,
+                    min(_FIRST_SWEEPS, settings.max_sweeps) if first else settings.max_sweeps,
                 )
                 rounds[lane] += 1
+                # What a scan adds must be solved once more: the steps of a scan only push scores down.
+                finished = rounds[lane] > settings.max_rounds
+                if not finished:
+                    break
         if done == n_labels:
             return results, biases
         _scan(rows, labels, label_of, weights, bias, sets, sizes, member, settings, worst)
