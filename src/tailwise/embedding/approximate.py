@@ -79,7 +79,7 @@ class FaissIndex(LabelIndex):
                 else:
                     lists = min(n, self.lists or max(1, int(4 * n**0.5)))
                     made = faiss.IndexIVFFlat(faiss.IndexFlatIP(d), d, lists, faiss.METRIC_INNER_PRODUCT)
-                    made.cp.min_points_per_centroid = 1
+                    made.cp.min_points_per_centroid, made.cp.niter = 1, 10
                     made.train(self.vectors_[:: max(1, n // (64 * lists))])
                 made.add(self.vectors_)
         finally:
