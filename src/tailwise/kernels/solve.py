@@ -84,14 +84,8 @@ def solve_block(rows: Rows, labels: Labels, options: Options = DEFAULTS) -> Weig
         float(options.prune),
         int(options.seed),
     )
-    solutions, bias = solve_svm(rows, labels, settings)
-    return join_weights(rows, solutions, bias)
-
-
-def join_weights(rows: Rows, solutions: list[tuple[np.ndarray, np.ndarray]], bias: np.ndarray) -> Weights:
-    """Solutions in local feature numbers as one :class:`Weights` in features of X."""
-    indptr = np.zeros(len(solutions) + 1, np.int64)
-    np.cumsum([features.shape[0] for features, _ in solutions], out=indptr[1:])
-    features = np.concatenate([np.empty(0, np.int32), *(features for features, _ in solutions)])
-    values = np.concatenate([np.empty(0, np.float32), *(values for _, values in solutions)])
-    return Weights(indptr, rows.features[features], values, bias)
+    begin, count, features, values, bias = solve_svm(rows, labels, settings)
+    indptr = np.zeros(count.shape[0] + 1, np.int64)
+    np.cumsum(count, out=indptr[1:])
+    order = np.repeat(begin - indptr[:-1], count) + np.arange(indptr[-1])
+    return Weights(indptr, rows.features[features[order]], values[order], bias)
