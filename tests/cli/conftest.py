@@ -35,7 +35,9 @@ def run(capsys, monkeypatch):
     import sys
 
     def call(*arguments, stdin=""):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        monkeypatch.setattr(
+            sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin if isinstance(stdin, bytes) else stdin.encode()))
+        )
         capsys.readouterr()
         try:
             code = main([str(argument) for argument in arguments])

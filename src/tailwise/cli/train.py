@@ -57,9 +57,8 @@ def train(
     from tailwise.cli.training import train_tagger
 
     reading = inputs.Reading(text_columns, label_column, label_separator, format, duplicates, label_names)
-    rows = inputs.read_rows(data, reading)
     facts = train_tagger(
-        rows,
+        lambda: inputs.read_rows(data, reading),
         model_path,
         name=model,
         tail=tail,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -18,7 +20,7 @@ from tailwise.tagger import Tagger
 
 
 def train_tagger(
-    rows: Rows,
+    read: Callable[[], Rows],
     path: Path,
     *,
     name: str,
@@ -28,31 +30,35 @@ def train_tagger(
     seed: int,
     jobs: int | None,
 ) -> dict[str, Any]:
-    """Choose, build, fit and save; returns what was done. Bad arguments are refused before any long work."""
+    """Read, choose, build, fit and save; returns what was done. Bad arguments are refused before any long work."""
     if name != "auto":
         parse_settings(model_class(name), settings)
-    features = None
-    if rows.texts is not None:
-        features = TextFeatures(**parse_settings(TextFeatures, feature_settings))
-    elif feature_settings:
-        raise InvalidInput(f"--set-features is for texts, but {rows.name} has numeric rows")
+    wanted_features = parse_settings(TextFeatures, feature_settings)
     check_writable(path)
-    report_oddities(rows)
+    clock = Clock()
     with measured() as cost:
-        X, seconds = _features_of(rows, features)
+        rows = read()
+        clock.lap("reading")
+        features = TextFeatures(**wanted_features) if rows.texts is not None else None
+        if features is None and feature_settings:
+            raise InvalidInput(f"--set-features is for texts, but {rows.name} has numeric rows")
+        report_oddities(rows)
+        X = rows.rows
+        if features is not None:
+            say(f"turning {len(rows.rows):,} texts into features")
+            X = features.fit_transform(rows.rows)
+            clock.lap("text features")
         if name == "auto":
             name, reason = choose_model(X.shape[0], rows.Y.shape[1], X.nnz)
             say(f"--model auto chose {name}. {reason}")
         model = with_tail(make_model(name, settings, random_state=seed, n_jobs=jobs), tail)
         say(f"training {describe(model)} on {X.shape[0]:,} rows, {X.shape[1]:,} features, {rows.Y.shape[1]:,} labels")
-        start = perf_counter()
         tagger = Tagger.on_rows(model, X, rows.Y, label_ids=rows.label_ids, names=rows.label_names, features=features)
-        seconds["training"] = perf_counter() - start
-    start = perf_counter()
-    tagger.save(path)
-    seconds["saving"] = perf_counter() - start
+        clock.lap("training")
+        tagger.save(path)
+        clock.lap("saving")
     size = sum(file.stat().st_size for file in Path(path).iterdir()) / 1e6
-    times = ", ".join(f"{part} {time:.1f} s" for part, time in seconds.items())
+    times = ", ".join(f"{part} {time:.1f} s" for part, time in clock.laps.items())
     say(f"wrote {path}: {size:.1f} MB; {times}; peak memory {cost.peak_mb:,.0f} MB")
     return {
         "model": str(path),
@@ -60,20 +66,24 @@ def train_tagger(
         "rows": X.shape[0],
         "features": X.shape[1],
         "labels": rows.Y.shape[1],
-        "seconds": {part: round(time, 3) for part, time in seconds.items()},
+        "seconds": {part: round(time, 3) for part, time in clock.laps.items()},
         "cpu_seconds": round(cost.cpu_seconds, 3),
         "peak_mb": round(cost.peak_mb, 1),
         "size_mb": round(size, 3),
     }
 
 
-def _features_of(rows: Rows, features: TextFeatures | None) -> tuple[Any, dict[str, float]]:
-    if features is None:
-        return rows.rows, {}
-    start = perf_counter()
-    say(f"turning {len(rows.rows):,} texts into features")
-    X = features.fit_transform(rows.rows)
-    return X, {"text features": perf_counter() - start}
+class Clock:
+    """Where the time goes: :meth:`lap` gives what passed since the last one a name."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = perf_counter()
+
+    def lap(self, name: str) -> None:
+        """End a part."""
+        now = perf_counter()
+        self.laps[name], self._last = now - self._last, now
 
 
 def check_writable(path: Path) -> None:
@@ -82,8 +92,6 @@ def check_writable(path: Path) -> None:
     if path.exists() and not (path.is_dir() and ((path / "manifest.json").exists() or not any(path.iterdir()))):
         raise InvalidInput(f"--output {path} exists and is not a tailwise model; choose another folder or remove it")
     parent = next(p for p in [path.absolute().parent, *path.absolute().parents] if p.exists())
-    import os
-
     if not os.access(parent, os.W_OK):
         raise InvalidInput(f"--output {path} cannot be written: {parent} is not writable")
 

@@ -137,7 +137,7 @@ def deciles(trial: Trial, ks: tuple[int, ...]) -> str:
         columns += [f"{name} P@{ks[-1]}", f"{name} PSP@{ks[-1]}", f"{name} recall"]
     intro = (
         "<p>Labels seen in training, in ten groups of equal size; decile 1 holds the most frequent ones. "
-        "The bars of one chart and model add up to the metric.</p>"
+        "The bars of P@k and PSP@k add up to the metric; recall is that within the decile.</p>"
     )
     return (
         intro
