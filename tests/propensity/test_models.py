@@ -2,11 +2,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from naive.propensity import jain_propensity
 from scipy import sparse
 from sklearn.base import clone
 
 import tailwise
-from naive.propensity import jain_propensity
 from tailwise.errors import InvalidInput, NotFitted
 from tailwise.propensity import (
     ConstantPropensity,

@@ -1,0 +1,190 @@
+"""The estimators find planted (A, B) again; the tolerances are stated with each test."""
+
+import numpy as np
+import pytest
+from naive.propensity import descendants_of, hierarchy_rates, substitute_rates
+from scipy import sparse
+
+import tailwise
+from tailwise.data import drop_labels, make_longtail
+from tailwise.data.missing import planted_propensity
+from tailwise.errors import InvalidInput
+from tailwise.propensity import (
+    EstimatedPropensity,
+    JainPropensity,
+    propensity_from_audit,
+    propensity_from_hierarchy,
+    propensity_from_substitutes,
+    resolve_propensity,
+)
+from tailwise.propensity import evidence as evidence_module
+
+CURVES = [(0.55, 1.5), (0.5, 0.4), (0.6, 2.6)]
+
+
+def complete_labels(n_samples=20_000, n_labels=1_500, seed=1):
+    data = make_longtail(
+        n_samples,
+        50,
+        n_labels,
+        propensity=1.0,
+        background_words=0,
+        words_per_label=1,
+        test_fraction=0,
+        random_state=seed,
+    )
+    return data.Y_train_complete
+
+
+def captured(monkeypatch):
+    """What reaches the fit."""
+    seen = []
+
+    def keep(evidence, **options):
+        seen.append(evidence)
+        return JainPropensity()
+
+    monkeypatch.setattr(evidence_module, "fit_propensity", keep)
+    return seen
+
+
+@pytest.mark.parametrize(("a", "b"), CURVES)
+def test_audit_of_every_row_recovers_the_curve(a, b):
+    """Within 0.04 of A, a third of B (or 0.2), and 0.02 of every propensity."""
+    complete = complete_labels()
+    observed = drop_labels(complete, planted_propensity(JainPropensity(a, b), complete), random_state=2)
+    estimate = propensity_from_audit(observed, complete, n_bootstrap=40)
+    assert estimate.a == pytest.approx(a, abs=0.04)
+    assert estimate.b == pytest.approx(b, rel=0.34, abs=0.2)
+    truth = JainPropensity(a, b).fit(observed)
+    np.testing.assert_allclose(estimate.propensity_, truth.propensity_, atol=0.02)
+    fit = estimate.fit_
+    assert fit.a_interval[0] < estimate.a < fit.a_interval[1] and fit.b_interval[0] < estimate.b < fit.b_interval[1]
+    assert fit.error < 0.06 and fit.n_labels == (np.bincount(complete.indices, minlength=1_500) > 0).sum()
+
+
+def test_audit_of_a_sample_recovers_the_curve():
+    """One row in ten audited: within 0.08 of A and 0.08 of every propensity."""
+    complete = complete_labels()
+    observed = drop_labels(complete, planted_propensity(JainPropensity(), complete), random_state=3)
+    audited = np.arange(complete.shape[0]) % 10 == 0
+    estimate = propensity_from_audit(observed[audited], complete[audited], observed[~audited], n_bootstrap=40)
+    assert estimate.a == pytest.approx(0.55, abs=0.08)
+    truth = JainPropensity().fit(observed)
+    np.testing.assert_allclose(estimate.propensity_, truth.propensity_, atol=0.08)
+    assert (estimate.fit_.propensity_low <= estimate.fit_.propensity_high).all()
+
+
+@pytest.mark.parametrize(("a", "b"), CURVES[:2])
+def test_hierarchy_recovers_the_curve(a, b):
+    """Leaves are always observed, their parents at the planted rate: within 0.06 of A, 0.03 of every propensity."""
+    leaves = complete_labels(20_000, 3_000, seed=4)
+    n_leaves, n_parents = leaves.shape[1], 500
+    parent_of = n_leaves + np.arange(n_leaves) % n_parents
+    up = sparse.csr_array((np.ones(n_leaves), (np.arange(n_leaves), parent_of - n_leaves)), (n_leaves, n_parents))
+    above = sparse.csr_array((leaves @ up != 0).astype(np.float32))
+    observed = drop_labels(above, planted_propensity(JainPropensity(a, b), above), random_state=5)
+    Y = sparse.hstack([leaves, observed]).tocsr()
+    pairs = np.stack([np.arange(n_leaves), parent_of], axis=1)
+    estimate = propensity_from_hierarchy(Y, pairs, n_bootstrap=40)
+    assert estimate.fit_.n_labels == n_parents
+    assert estimate.a == pytest.approx(a, abs=0.06)
+    counts = np.arange(1, 3000)
+    mine, truth = (
+        JainPropensity(*ab).fit_counts(counts, 20_000).propensity_ for ab in ((estimate.a, estimate.b), (a, b))
+    )
+    np.testing.assert_allclose(mine, truth, atol=0.03)
+
+
+def test_substitutes_recover_the_curve():
+    """Items come in groups that are viewed together; within 0.1 of A and 0.08 of the propensity of any label."""
+    rng = np.random.default_rng(6)
+    n_items, size = 20_000, 40
+    group = np.arange(n_items) // size
+    n_labels = 1_200
+    n_groups = np.maximum(1, (150 / np.arange(1, n_labels + 1) ** 0.7).astype(int))
+    columns = np.repeat(np.arange(n_labels), n_groups * size)
+    rows = np.concatenate(
+        [(rng.choice(n_items // size, n, replace=False)[:, None] * size + np.arange(size)).ravel() for n in n_groups]
+    )
+    complete = sparse.csr_array((np.ones(rows.size, np.float32), (rows, columns)), (n_items, n_labels))
+    observed = drop_labels(complete, planted_propensity(JainPropensity(0.6, 2.6), complete), random_state=7)
+    member = sparse.csr_array((np.ones(n_items, np.float32), (np.arange(n_items), group)))
+    estimate = propensity_from_substitutes(observed, member @ member.T, n_bootstrap=20)
+    counts = np.unique(np.bincount(observed.indices))
+    mine, truth = (
+        JainPropensity(*ab).fit_counts(counts, n_items).propensity_ for ab in ((estimate.a, estimate.b), (0.6, 2.6))
+    )
+    assert estimate.a == pytest.approx(0.6, abs=0.1)
+    np.testing.assert_allclose(mine, truth, atol=0.08)
+
+
+def test_rates_equal_the_plain_twins(monkeypatch):
+    seen = captured(monkeypatch)
+    rng = np.random.default_rng(8)
+    Y = sparse.csr_array((rng.random((60, 14)) < 0.15).astype(np.float32))
+    # Several parents, a chain, and a cycle 3 → 4 → 5 → 3.
+    pairs = np.array([[0, 1], [1, 2], [0, 6], [3, 4], [4, 5], [5, 3], [7, 2], [8, 2], [9, 8], [10, 2], [10, 6]])
+    matrix = sparse.csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), (14, 14))
+    rows = [row.nonzero()[0].tolist() for row in Y.toarray()]
+    expected = hierarchy_rates(rows, pairs.tolist(), 14, min_descendants=2)
+    for parents in (pairs, matrix, sparse.coo_matrix(matrix)):
+        propensity_from_hierarchy(Y, parents, min_descendants=2)
+        found = list(zip(seen[-1].found.tolist(), seen[-1].relevant.tolist(), strict=True))
+        assert found == [rate for _, rate in sorted(expected.items())]
+    assert descendants_of(2, pairs.tolist()) == {0, 1, 7, 8, 9, 10}
+
+    viewed = sparse.csr_array((rng.random((60, 60)) < 0.02).astype(np.float32))
+    expected = substitute_rates(rows, viewed.toarray(), 14)
+    propensity_from_substitutes(Y, viewed)
+    found = list(zip(seen[-1].found.tolist(), seen[-1].relevant.tolist(), strict=True))
+    assert found == [rate for _, rate in sorted(expected.items())]
+
+
+def test_what_a_check_took_away_is_ignored(monkeypatch):
+    seen = captured(monkeypatch)
+    propensity_from_audit([[1, 1, 0]], [[1, 0, 1]])
+    assert seen[-1].found.tolist() == [1, 0] and seen[-1].relevant.tolist() == [1, 1]
+
+
+def test_result_prints_saves_and_serves_as_a_propensity(tmp_path):
+    complete = complete_labels(3_000, 300)
+    observed = drop_labels(complete, 0.5, random_state=0)
+    estimate = propensity_from_audit(observed, complete, n_bootstrap=10)
+    text = str(estimate)
+    assert (
+        text.startswith("Propensity from an audit: ") and "a = " in text and "bootstrap intervals over labels" in text
+    )
+    assert "<table>" in estimate._repr_mimebundle_()["text/html"]
+    estimate.save(tmp_path / "estimate")
+    loaded = tailwise.load(tmp_path / "estimate")
+    assert isinstance(loaded, EstimatedPropensity) and str(loaded) == text
+    np.testing.assert_array_equal(loaded.propensity_, estimate.propensity_)
+    np.testing.assert_array_equal(resolve_propensity(estimate, observed), estimate.propensity_)
+    again = propensity_from_audit(observed, complete, n_bootstrap=10)
+    assert (again.a, again.b, again.fit_.a_interval) == (estimate.a, estimate.b, estimate.fit_.a_interval)
+    assert "not fitted" in str(EstimatedPropensity(0.5, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda Y: propensity_from_audit(Y, Y[:5]), "pass the same rows"),
+        (lambda Y: propensity_from_audit(Y, Y, Y[:0]), "Y_train has 0 rows"),
+        (
+            lambda Y: propensity_from_audit(Y, Y, bin_size=10),
+            "an audit tells about 12 labels only; two parameters need",
+        ),
+        (lambda Y: propensity_from_hierarchy(Y, [[0, 12]]), "names labels from 0 to 12, but Y has 12 columns"),
+        (lambda Y: propensity_from_hierarchy(Y, [[0.5, 1]]), "pass .child, parent. pairs"),
+        (lambda Y: propensity_from_hierarchy(Y, sparse.eye_array(3)), r"parents has shape \(3, 3\)"),
+        (lambda Y: propensity_from_hierarchy(Y, [[0, 1]], min_descendants=0), "min_descendants=0"),
+        (lambda Y: propensity_from_hierarchy(Y, [[0, 1]]), "a hierarchy tells about 0 labels only"),
+        (lambda Y: propensity_from_substitutes(Y, sparse.eye_array(3)), "one row and one column for each row of Y"),
+        (lambda Y: propensity_from_audit(Y, Y, bin_size=2, n_bootstrap=0), "n_bootstrap=0"),
+    ],
+)
+def test_errors(call, message):
+    Y = sparse.csr_array((np.random.default_rng(0).random((40, 12)) < 0.5).astype(np.float32))
+    with pytest.raises(InvalidInput, match=message):
+        call(Y)
