@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from tailwise.kernels.metrics import add_resampled
 from tailwise.parallel import map_blocks, row_blocks
@@ -70,7 +70,7 @@ class Resample(NamedTuple):
             return float(low), float(high)
         n = self.values.size
         error = float(np.sqrt((n - 1) / n * ((self.values - self.values.mean()) ** 2).sum()))
-        reach = float(norm.ppf((1 + confidence) / 2)) * error
+        reach = float(ndtri((1 + confidence) / 2)) * error
         return value - reach, value + reach
 
 
