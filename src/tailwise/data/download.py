@@ -156,14 +156,8 @@ def _indexes(settings: dict[str, str]) -> list[str | None]:
 
 def pip_settings() -> dict[str, str]:
     """What pip is configured with, later sources winning as in pip: files, then ``PIP_…`` variables."""
-    listing = subprocess.run(
-        [sys.executable, "-m", "pip", "--disable-pip-version-check", "config", "list"],
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout
     found: dict[str, dict[str, str]] = {section: {} for section in _PIP_SECTIONS}
-    for line in listing.splitlines():
+    for line in _pip_listing().splitlines():
         key, _, value = line.partition("=")
         section, _, option = key.rpartition(".")
         if section in found:
@@ -173,3 +167,8 @@ def pip_settings() -> dict[str, str]:
         if variable:
             found[":env:"][option] = variable
     return found["global"] | found["install"] | found["download"] | found[":env:"]
+
+
+def _pip_listing() -> str:
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "config", "list"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout

@@ -45,19 +45,22 @@ def parse(
     """
     check_choice("duplicates", duplicates, ("refuse", "merge"))
 
-    def parse_block(block: tuple[int, int]) -> parsing.ParsedRows:
+    def parse_block(block: tuple[int, int]) -> tuple[parsing.ParsedRows, bool]:
         return _parse_block(path, buffer, block, limits)
 
     blocks = _line_blocks(buffer, start)
-    parts = map_blocks(
+    parsed = map_blocks(
         parse_block, blocks, n_jobs=n_jobs, description=f"Reading {path.name}" if len(blocks) > 8 else ""
     )
+    parts = [part for part, _ in parsed]
     starts = np.concatenate([part.starts for part in parts]) if parts else np.empty(0, np.int64)
     X = _stack([(part.x_data, part.x_indices, part.x_indptr) for part in parts], limits.n_features)
     labels = [(np.ones(part.y_indices.size, np.float32), part.y_indices, part.y_indptr) for part in parts]
     Y = _stack(labels, limits.n_labels)
     for matrix, word in ((X, "feature"), (Y, "label")):
-        _make_canonical(path, buffer, matrix, starts, word, duplicates)
+        if not all(ordered for _, ordered in parsed):
+            _sort(path, buffer, matrix, starts, word, duplicates)
+        matrix.has_canonical_format = True
     Y.data[:] = 1
     return RowsFound(X, Y, starts)
 
@@ -75,13 +78,15 @@ def _line_blocks(buffer: np.ndarray, start: int) -> list[tuple[int, int]]:
     return blocks
 
 
-def _parse_block(path: Path, buffer: np.ndarray, block: tuple[int, int], limits: Limits) -> parsing.ParsedRows:
-    start, stop = block
-    offset = 0
-    piece = buffer
-    if buffer[stop - 1] != ord("\n"):
-        piece, offset = np.append(buffer[start:stop], np.uint8(ord("\n"))), start
-    first, last = start - offset, stop - offset + (offset or piece is not buffer)
+def _parse_block(
+    path: Path, buffer: np.ndarray, block: tuple[int, int], limits: Limits
+) -> tuple[parsing.ParsedRows, bool]:
+    first, last = block
+    piece, offset = buffer, 0
+    if buffer[last - 1] != ord("\n"):
+        # Only the last line of a file can lack its newline, which the kernel relies on.
+        piece, offset = np.append(buffer[first:last], np.uint8(ord("\n"))), first
+        first, last = 0, piece.size
     newlines, colons, commas = parsing.count_marks(piece, first, last)
     out = parsing.ParsedRows(
         np.empty(newlines, np.int64),
@@ -91,17 +96,18 @@ def _parse_block(path: Path, buffer: np.ndarray, block: tuple[int, int], limits:
         np.empty(newlines + 1, np.int64),
         np.empty(newlines + commas, np.int32),
     )
-    code, at, rows, n_x, n_y = parsing.parse_rows(piece, first, last, *limits, out)
+    code, at, ordered, rows, n_x, n_y = parsing.parse_rows(piece, first, last, *limits, out)
     if code != parsing.OK:
         raise _refusal(path, buffer, int(at) + offset, code, limits)
-    return parsing.ParsedRows(
+    found = parsing.ParsedRows(
         out.starts[:rows] + offset,
         out.x_indptr[: rows + 1],
         out.x_indices[:n_x],
         out.x_data[:n_x],
         out.y_indptr[: rows + 1],
-        out.y_indices[:n_y].copy(),
+        out.y_indices[:n_y],
     )
+    return found, ordered
 
 
 def _refusal(path: Path, buffer: np.ndarray, at: int, code: int, limits: Limits) -> DataFormatError:
@@ -141,16 +147,12 @@ def _stack(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], width: int) -
     return sparse.csr_array((data, indices, indptr), shape=(indptr.size - 1, width))
 
 
-def _make_canonical(
+def _sort(
     path: Path, buffer: np.ndarray, matrix: sparse.csr_array, starts: np.ndarray, word: str, duplicates: str
 ) -> None:
-    steps = np.diff(matrix.indices, prepend=-1)
-    steps[matrix.indptr[:-1][np.diff(matrix.indptr) > 0]] = 1
-    if (steps < 0).any():
-        matrix.sort_indices()
-        steps = np.diff(matrix.indices, prepend=-1)
-        steps[matrix.indptr[:-1][np.diff(matrix.indptr) > 0]] = 1
-    twice = np.flatnonzero(steps == 0)
+    matrix.sort_indices()
+    twice = np.flatnonzero(matrix.indices[1:] == matrix.indices[:-1]) + 1
+    twice = twice[~np.isin(twice, matrix.indptr)]
     if twice.size and duplicates == "refuse":
         row = int(np.searchsorted(matrix.indptr, twice[0], side="right")) - 1
         line = line_number(buffer, int(starts[row]))
@@ -159,7 +161,6 @@ def _make_canonical(
     if twice.size:
         matrix.has_canonical_format = False
         matrix.sum_duplicates()
-    matrix.has_canonical_format = True
 
 
 def check_pair(X: object, Y: object) -> tuple[sparse.csr_array, sparse.csr_array]:

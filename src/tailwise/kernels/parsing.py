@@ -122,35 +122,41 @@ def parse_rows(buffer, start, stop, n_features, n_labels, comments, out):
     Indices must be below ``n_features`` and ``n_labels``. With ``comments`` a ``#`` ends a line, and lines that
     hold nothing else are no rows. ``buffer`` is uint8 and may be read-only. Indices are stored in the order found.
 
-    Returns (code, position, rows, features, labels): ``code`` is OK, or says what was wrong at ``position``.
+    Returns (code, position, ordered, rows, features, labels): ``code`` is OK, or says what was wrong at ``position``;
+    ``ordered`` tells whether the indices of every row ascend without duplicates.
     """
     one = np.uint64(1)
     at, end = np.uint64(start), np.uint64(stop)
     row, n_x, n_y = 0, 0, 0
+    ordered = True
     out.x_indptr[0] = 0
     out.y_indptr[0] = 0
     while at < end:
         out.starts[row] = at
         token = at
+        previous = np.int64(-1)
         # A first token with a colon is a feature: the row has no labels.
         if buffer[at] != 32 and buffer[at] != 9 and buffer[at] != 10 and buffer[at] != 13 and buffer[at] != 35:
             while True:
                 token = at
                 label, at = _parse_index(buffer, at)
                 if label < 0:
-                    return BAD_LABEL, token, row, n_x, n_y
+                    return BAD_LABEL, token, ordered, row, n_x, n_y
                 if buffer[at] == 58 and n_y == out.y_indptr[row]:
                     at = token
                     break
                 if label >= n_labels:
-                    return LABEL_RANGE, token, row, n_x, n_y
+                    return LABEL_RANGE, token, ordered, row, n_x, n_y
+                ordered &= label > previous
+                previous = label
                 out.y_indices[n_y] = label
                 n_y += 1
                 if buffer[at] != 44:
                     break
                 at += one
+        previous = np.int64(-1)
         if at != token and buffer[at] > 32:
-            return AFTER_LABEL, token, row, n_x, n_y
+            return AFTER_LABEL, token, ordered, row, n_x, n_y
         while True:
             while buffer[at] == 32 or buffer[at] == 9:
                 at += one
@@ -165,18 +171,20 @@ def parse_rows(buffer, start, stop, n_features, n_labels, comments, out):
             token = at
             index, at = _parse_index(buffer, at)
             if index < 0:
-                return BAD_INDEX, token, row, n_x, n_y
+                return BAD_INDEX, token, ordered, row, n_x, n_y
             if buffer[at] != 58:
-                return NO_COLON, token, row, n_x, n_y
+                return NO_COLON, token, ordered, row, n_x, n_y
             if index >= n_features:
-                return INDEX_RANGE, token, row, n_x, n_y
+                return INDEX_RANGE, token, ordered, row, n_x, n_y
             value, at, found = _parse_value(buffer, at + one)
             if not found:
-                return BAD_VALUE, token, row, n_x, n_y
+                return BAD_VALUE, token, ordered, row, n_x, n_y
             if abs(value) >= _LARGEST_FLOAT32:
-                return VALUE_RANGE, token, row, n_x, n_y
+                return VALUE_RANGE, token, ordered, row, n_x, n_y
             if buffer[at] > 32:
-                return AFTER_VALUE, token, row, n_x, n_y
+                return AFTER_VALUE, token, ordered, row, n_x, n_y
+            ordered &= index > previous
+            previous = index
             out.x_indices[n_x] = index
             out.x_data[n_x] = np.float32(value)
             n_x += 1
@@ -186,7 +194,7 @@ def parse_rows(buffer, start, stop, n_features, n_labels, comments, out):
         row += 1
         out.x_indptr[row] = n_x
         out.y_indptr[row] = n_y
-    return OK, at, row, n_x, n_y
+    return OK, at, ordered, row, n_x, n_y
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -219,13 +227,13 @@ def _shortest_decimal(value):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def _write_value(buffer, at, value):
-    if value == 0:
-        buffer[at] = 48
-        return at + 1
-    if value < 0:
+    if np.copysign(np.float32(1), value) < 0:
         buffer[at] = 45
         at += 1
         value = -value
+    if value == 0:
+        buffer[at] = 48
+        return at + 1
     mantissa, exponent = _shortest_decimal(value)
     digits = _write_integer(buffer, at, mantissa) - at
     if 0 <= exponent <= 6:

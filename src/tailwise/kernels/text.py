@@ -80,7 +80,8 @@ def hash_words(codes, starts, is_word, longest_run, stop, out):
             for run in range(1, min(longest_run, words) + 1):
                 combined = recent[(words - run) % longest_run]
                 for later in range(words - run + 1, words):
-                    combined = _finish(_mix(combined, recent[later % longest_run]))
+                    # Mixed once more by itself: without it "a b" and "b a" would be one.
+                    combined = _finish(_mix(_mix(_SPACE, combined), recent[later % longest_run]))
                 out.hashes[n] = combined
                 out.first[n] = begins[(words - run) % longest_run]
                 out.length[n] = at - np.uint64(begins[(words - run) % longest_run])
