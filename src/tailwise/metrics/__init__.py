@@ -6,6 +6,7 @@ from tailwise.metrics.evaluator import Evaluator, evaluate
 from tailwise.metrics.labelwise import LabelTable, label_table
 from tailwise.metrics.names import metric_names, parse_metric
 from tailwise.metrics.result import Estimate, Evaluation
+from tailwise.metrics.scorer import metric_scorer
 from tailwise.metrics.slices import label_slices
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "label_slices",
     "label_table",
     "metric_names",
+    "metric_scorer",
     "parse_metric",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 from tailwise.display import Printable, Table
 from tailwise.errors import InvalidInput
 from tailwise.metrics.evaluator import evaluate
-from tailwise.metrics.result import Estimate, Evaluation
+from tailwise.metrics.result import Estimate, Evaluation, finite
 from tailwise.validation import as_rng, check_number
 
 
@@ -89,17 +89,22 @@ class Comparison(Printable):
         return sentences
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain numbers and strings, ready for JSON."""
+        """Everything as plain numbers and strings, ready for JSON (NaN becomes None)."""
         return {
             "baseline": self.baseline,
             "confidence": self.confidence,
             "models": {
-                name: {metric: float(estimate.value) for metric, estimate in evaluation.items()}
+                name: {metric: finite(estimate.value) for metric, estimate in evaluation.items()}
                 for name, evaluation in self.evaluations.items()
             },
             "differences": {
                 name: {
-                    metric: {"value": d.value, "low": d.low, "high": d.high, "verdict": d.verdict}
+                    metric: {
+                        "value": finite(d.value),
+                        "low": finite(d.low),
+                        "high": finite(d.high),
+                        "verdict": d.verdict,
+                    }
                     for metric, d in differences.items()
                 }
                 for name, differences in self.differences().items()

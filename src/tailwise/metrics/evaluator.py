@@ -238,7 +238,12 @@ def evaluate(
     confidence: float | None = 0.95,
     *,
     relevant_counts: Any = None,
-    **options: Any,
+    interval: str = "bootstrap",
+    slices: Any = DEFAULT_SLICES,
+    normalize: bool = True,
+    n_bootstrap: int = 1000,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
 ) -> Evaluation:
     """How good predictions are, with intervals.
 
@@ -257,5 +262,16 @@ def evaluate(
     recall@2  75.00
     in percent
     """
-    evaluator = Evaluator(metrics, propensity, label_counts, confidence, **options)
+    evaluator = Evaluator(
+        metrics,
+        propensity,
+        label_counts,
+        confidence,
+        interval=interval,
+        slices=slices,
+        normalize=normalize,
+        n_bootstrap=n_bootstrap,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
     return evaluator.update(Y_true, topk, relevant_counts).result()

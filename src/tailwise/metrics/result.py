@@ -65,9 +65,9 @@ class Evaluation(Printable, Mapping[str, Estimate]):
         """Everything as plain numbers and strings, ready for JSON (NaN becomes None)."""
         metrics = {
             name: {
-                "value": _finite(estimate.value),
-                "low": _finite(estimate.low),
-                "high": _finite(estimate.high),
+                "value": finite(estimate.value),
+                "low": finite(estimate.low),
+                "high": finite(estimate.high),
                 "method": estimate.method,
             }
             for name, estimate in self.items()
@@ -103,5 +103,6 @@ class Evaluation(Printable, Mapping[str, Estimate]):
         return f"Evaluation({', '.join(f'{name}={estimate}' for name, estimate in self.items())})"
 
 
-def _finite(value: float) -> float | None:
+def finite(value: float) -> float | None:
+    """The value, or None where JSON has no number for it."""
     return float(value) if np.isfinite(value) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import least_squares
 
 from tailwise.display import Printable, Table
 from tailwise.errors import InvalidInput
@@ -126,7 +127,6 @@ def _bin_labels(evidence: LabelEvidence, labels: np.ndarray, bin_size: int) -> _
 
 def _fit_bins(bins: _Bins, n_samples: int, exact: bool, starts: list[tuple[float, float]]) -> np.ndarray:
     """(a, b) by least squares on the bins."""
-    from scipy.optimize import least_squares  # loads slowly, and every model imports this room
 
     def residuals(logs: np.ndarray) -> np.ndarray:
         return _curve(bins, n_samples, exact, *np.exp(logs)) - bins.rate
