@@ -73,7 +73,7 @@ OBJECTIVES = {
 def test_a_step_follows_the_gradient_of_the_whole_batch(rows, name, normalize, monkeypatch):
     """Parts, the sparse products outside autograd and the sphere's projection give what one autograd graph gives."""
     X, Y = rows
-    monkeypatch.setattr("tailwise.embedding.training._ROWS_A_PART", X.shape[0] if name == "model" else 40)
+    monkeypatch.setattr("tailwise.embedding.training._ROWS_A_PART", X.shape[0] if name == "model" else 64)
     shape = Shape(X.shape[1], Y.shape[1], (9, 6), "relu", normalize)
     parameters = initial_parameters(shape, 5.0, 0, torch.device("cpu"))
     before = {key: value.clone().requires_grad_() for key, value in parameters.items()}
@@ -271,7 +271,7 @@ import torch
 sys.path.insert(0, {tests!r})
 from contracts import make_rows
 from tailwise import GLaS
-fitted = GLaS(dim=12, epochs=3, batch_size=600, learning_rate=0.02, random_state=0).fit(*make_rows(n_samples=1300))
+fitted = GLaS(dim=12, epochs=1, batch_size=600, learning_rate=0.02, random_state=0).fit(*make_rows(n_samples=9000))
 np.save(os.path.join({out!r}, "vectors" + os.environ.get("RANK", "")), fitted.label_vectors_)
 """
 
@@ -285,7 +285,7 @@ def test_two_processes_train_one_model(tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     first, second = (np.load(tmp_path / f"vectors{rank}.npy") for rank in (0, 1))
     np.testing.assert_array_equal(first, second)
-    alone = GLaS(dim=12, epochs=3, batch_size=600, learning_rate=0.02, random_state=0).fit(*make_rows(n_samples=1300))
+    alone = GLaS(dim=12, epochs=1, batch_size=600, learning_rate=0.02, random_state=0).fit(*make_rows(n_samples=9000))
     np.testing.assert_allclose(first, alone.label_vectors_, atol=0.02)
 
 

@@ -19,7 +19,7 @@ from tailwise.propensity import resolve_propensity
 from tailwise.validation import as_rng, check_choice, check_features, check_number
 
 _DENSE_ABOVE = 0.1
-"""Batches with more non-zeros than this share train faster as dense matrices."""
+"""Rows with more non-zeros than this share train faster as a dense matrix."""
 
 _ROWS_A_PASS = 32
 _PASSES_A_BLOCK = 8
@@ -114,17 +114,24 @@ class BinaryNetwork(XMCModel):
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         self._check_parameters()
-        torch = _torch()
         rng = as_rng(self.random_state)
         needed = self.correction != "none"
         loss = correct(self.loss, self.correction, resolve_propensity(self.propensity, Y) if needed else 1.0)
-        # torch's layers draw from its global generator: nobody else may draw in between.
-        with _seeding, torch.random.fork_rng(devices=[]):
-            torch.manual_seed(int(rng.integers(2**62)))
-            network = self.build_network(X.shape[1], Y.shape[1])
+        network = self._new_network(int(rng.integers(2**62)))
         with _one_torch_thread():
             self.losses_ = self._train(network, loss, X, Y, rng)
         self.network_ = {name: weight.detach() for name, weight in network.state_dict().items()}
+
+    def _new_network(self, seed: int) -> Any:
+        torch = _torch()
+        # torch's layers draw from its global generator: nobody else may draw in between.
+        with _seeding, torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            network = self.build_network(self.n_features_in_, self.n_labels_)
+        if isinstance(network[0], torch.nn.Linear):
+            # A sparse row adds up whole columns of this matrix: let each lie in one piece.
+            network[0].weight.data = network[0].weight.data.T.contiguous().T
+        return network
 
     def _check_parameters(self) -> None:
         check_choice("loss", self.loss, [name for name, loss in LOSSES.items() if loss.trainable])
@@ -143,16 +150,19 @@ class BinaryNetwork(XMCModel):
         self, network: Any, loss: Loss, X: sparse.csr_array, Y: sparse.csr_array, rng: np.random.Generator
     ) -> list[float]:
         torch = _torch()
-        optimiser = torch.optim.Adam(network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)
-        dense = X.nnz > _DENSE_ABOVE * X.shape[0] * X.shape[1]
+        optimiser = torch.optim.Adam(
+            network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay, fused=True
+        )
+        whole = torch.from_numpy(X.toarray()) if X.nnz > _DENSE_ABOVE * X.shape[0] * X.shape[1] else None
         means = []
         with progress("Training BinaryNetwork", self.epochs) as advance:
             for _ in range(self.epochs):
                 order, total = rng.permutation(X.shape[0]), 0.0
                 for start, stop in row_blocks(X.shape[0], self.batch_size):
-                    rows, seen = X[order[start:stop]], Y[order[start:stop]].tocoo()
+                    batch = order[start:stop]
+                    rows, seen = _to_torch(X[batch]) if whole is None else whole[batch], Y[batch].tocoo()
                     optimiser.zero_grad(set_to_none=True)
-                    scores = _forward(network, torch.from_numpy(rows.toarray()) if dense else _to_torch(rows))
+                    scores = _forward(network, rows)
                     value = loss.total(scores, seen.row, seen.col)
                     (value / (stop - start)).backward()
                     optimiser.step()
@@ -178,8 +188,7 @@ class BinaryNetwork(XMCModel):
     def _map_scores(self, X: sparse.csr_array, use: Any) -> list[Any]:
         """``use(scores, first row)`` on blocks of rows, on threads."""
         torch = _torch()
-        with _seeding, torch.random.fork_rng(devices=[]):
-            network = self.build_network(self.n_features_in_, self.n_labels_)
+        network = self._new_network(0)
         network.load_state_dict(self.network_)
 
         def score_block(block: tuple[int, int]) -> Any:

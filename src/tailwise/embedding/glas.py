@@ -56,7 +56,9 @@ class GLaS(TwoTowerModel):
         λ.
     input_dropout : float
         ρ, the probability of *keeping* each feature of a row in a batch; kept values are divided by it.
-    batch_size, epochs, learning_rate
+    batch_size : int
+        Rows a batch, at most: small data sets take fewer (but 64), so that an epoch has 16 batches.
+    epochs, learning_rate
         Of Adam, with a cosine schedule to zero over ``epochs``.
     early_stopping : bool
         Hold out ``validation_fraction`` of the rows (at most 5,000), stop after ``patience`` epochs without a better
@@ -99,12 +101,12 @@ class GLaS(TwoTowerModel):
         loss: str = "softmax",
         margin: float = 0.3,
         n_mined: int = 50,
-        logit_adjustment: float = 0.0,
+        logit_adjustment: float = 0.3,
         negatives: str = "auto",
         regularizer: str | None = "glas",
         reg_weight: float = 10.0,
         input_dropout: float = 0.8,
-        batch_size: int = 1024,
+        batch_size: int = 4096,
         epochs: int = 10,
         learning_rate: float = 5e-3,
         early_stopping: bool = True,

@@ -13,6 +13,9 @@ from torch.nn.functional import embedding_bag, normalize
 from tailwise.embedding.tower import Tower
 
 
+_SHORTEST = 1e-2
+
+
 class Shape(NamedTuple):
     """Sizes and form of a network."""
 
@@ -96,7 +99,8 @@ def upper_layers(shape: Shape, parameters: dict[str, torch.Tensor], first: torch
             hidden = hidden @ parameters[f"weight.{i}"] + parameters[f"bias.{i}"]
         if relu:
             hidden = torch.relu(hidden)
-    return normalize(hidden, dim=1) if shape.normalize else hidden
+    # A row that lost all its features has no direction; the floor keeps its gradient from exploding.
+    return normalize(hidden, dim=1, eps=_SHORTEST) if shape.normalize else hidden
 
 
 def to_tower(shape: Shape, parameters: dict[str, torch.Tensor]) -> Tower:

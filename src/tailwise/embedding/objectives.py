@@ -26,6 +26,7 @@ from tailwise.losses.margins import (
 from tailwise.losses.regularizers import LABEL_REGULARIZERS, adjacency, gravity
 
 _MASKED = -1e4
+_ROWS_A_DRAW = 32
 
 
 class Examples(NamedTuple):
@@ -167,9 +168,9 @@ class FullObjective:
 class SampledObjective:
     """A loss over ``n_negatives`` drawn labels (equations 7 and 8).
 
-    ``uniform`` and ``within_batch`` draw one set of negatives for the batch; ``model`` draws a set for each row from
-    the softmax of its current scores, at the cost of scoring every label. A draw of the example's own label, and within
-    the batch a draw from the example's own row, has weight zero.
+    ``uniform`` and ``within_batch`` draw a set of negatives for every 32 rows, which keeps the products dense and the
+    sets many; ``model`` draws one for each row from the softmax of its current scores, at the cost of scoring every
+    label. A draw of the example's own label, and within the batch a draw from the example's own row, has weight zero.
     """
 
     prior: np.ndarray
@@ -184,10 +185,11 @@ class SampledObjective:
         examples = Examples.of(Y)
         if self.sampler == "model":
             return Plan(Y.shape[0], examples, None, {"seed": int(rng.integers(2**62))})
+        size = (-(-Y.shape[0] // _ROWS_A_DRAW), self.n_negatives)
         if self.sampler == "uniform":
-            negatives, source = rng.integers(self.prior.size, size=self.n_negatives), None
+            negatives, source = rng.integers(self.prior.size, size=size), None
         else:
-            drawn = rng.integers(examples.labels.size, size=self.n_negatives)
+            drawn = rng.integers(examples.labels.size, size=size)
             negatives, source = examples.labels[drawn], examples.rows[drawn]
         labels = np.union1d(examples.labels, negatives)
         local = examples._replace(labels=np.searchsorted(labels, examples.labels))
@@ -209,17 +211,18 @@ class SampledObjective:
             other = drawn.cpu().numpy()[here]
             q_negative, q_positive = shares.gather(1, drawn)[at], shares[at, own][:, None]
         else:
-            drawn = _index(plan.notes["negatives"], vectors)
             positive = (vectors[at] * labels[own]).sum(1)
-            negatives = (vectors @ labels[drawn].T)[at]
-            other = known[plan.notes["negatives"]][None, :]
+            sets = slice(rows.start // _ROWS_A_DRAW, -(-rows.stop // _ROWS_A_DRAW))
+            negatives = _against_their_sets(vectors, labels, _index(plan.notes["negatives"][sets], vectors))[at]
+            set_of_example = plan.examples.rows[where] // _ROWS_A_DRAW
+            other = known[plan.notes["negatives"]][set_of_example]
             q = self.q if self.q is not None else self.prior
             q_negative, q_positive = positive.new_tensor(q[other]), positive.new_tensor(q[y])
         prior_positive, prior_negative = (positive.new_tensor(self.prior[index]) for index in (y, other))
         draw = Draw(self.n_negatives, y, other, q_positive, q_negative, prior_positive, prior_negative)
         excluded = y == other
         if plan.notes.get("source") is not None:
-            excluded = excluded | (plan.examples.rows[where][:, None] == plan.notes["source"][None, :])
+            excluded = excluded | (plan.examples.rows[where][:, None] == plan.notes["source"][set_of_example])
         weights = torch.as_tensor(self.weighting(draw), dtype=positive.dtype, device=positive.device)
         weights = weights.expand(negatives.shape).masked_fill(torch.from_numpy(excluded).to(positive.device), 0)
         if self.loss == "contrastive":
@@ -231,6 +234,14 @@ class SampledObjective:
     def label_loss(self, plan: Plan, part: int, labels: Any) -> Any:
         """Nothing: labels are not regularised."""
         raise NotImplementedError
+
+
+def _against_their_sets(vectors: torch.Tensor, labels: torch.Tensor, sets: torch.Tensor) -> torch.Tensor:
+    """Scores (rows, m) of each row against the set of labels that its 32 rows share; ``sets`` is (n_sets, m)."""
+    n, d = vectors.shape
+    padded = torch.nn.functional.pad(vectors, (0, 0, 0, sets.shape[0] * _ROWS_A_DRAW - n))
+    scores = torch.bmm(padded.view(sets.shape[0], _ROWS_A_DRAW, d), labels[sets].transpose(1, 2))
+    return scores.reshape(-1, sets.shape[1])[:n]
 
 
 def _index(positions: np.ndarray, like: torch.Tensor) -> torch.Tensor:

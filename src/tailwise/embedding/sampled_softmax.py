@@ -49,8 +49,10 @@ class SampledSoftmax(TwoTowerModel):
         After each hidden layer, or after the only layer.
     input_dropout : float
         Probability of *keeping* each feature of a row in a batch.
-    batch_size, epochs, learning_rate
-        Of Adam, in rows, with a cosine schedule to zero over ``epochs``.
+    batch_size : int
+        Rows a batch, at most: small data sets take fewer (but 64), so that an epoch has 16 batches.
+    epochs, learning_rate
+        Of Adam, with a cosine schedule to zero over ``epochs``.
     early_stopping, metric, patience, validation_fraction, propensity, index, checkpoint, device
         As in :class:`GLaS`.
     random_state : int, Generator or None
@@ -84,7 +86,7 @@ class SampledSoftmax(TwoTowerModel):
         input_dropout: float = 1.0,
         batch_size: int = 1024,
         epochs: int = 20,
-        learning_rate: float = 5e-3,
+        learning_rate: float = 0.02,
         early_stopping: bool = True,
         metric: str = "psp@5",
         patience: int = 3,

@@ -17,7 +17,9 @@ from tailwise.embedding.optimizer import RowAdam
 from tailwise.embedding.runtime import Processes
 from tailwise.parallel import map_blocks, row_blocks
 
-_ROWS_A_PART = 512
+_ROWS_A_PART = 256
+_FEWEST_BATCHES = 16
+_SMALLEST_BATCH = 64
 _FEATURES_A_PART = 1024
 _NEARLY_ALL = 0.5
 
@@ -36,7 +38,7 @@ class Settings(NamedTuple):
 class Trainer:
     """Trains ``parameters`` in place on rows ``X`` and labels ``Y``, an epoch a call.
 
-    A batch is cut into parts of 512 rows (and parts of its labels, for regularisers). Each part is a pure function from
+    A batch is cut into parts of 256 rows (and parts of its labels, for regularisers). Each part is a pure function from
     weights to a loss and gradients, on one thread; sums run over the parts in order. So the weights have the same bits
     for every number of threads. Epoch ``e`` draws its random numbers from ``(seed, e)``: a resumed run continues as if
     it had never stopped.
@@ -61,8 +63,9 @@ class Trainer:
         self.optimizer = RowAdam(parameters)
 
     def n_steps(self, n_rows: int) -> int:
-        """Batches an epoch."""
-        return -(-n_rows // self.settings.batch_size)
+        """Batches an epoch: of ``batch_size`` rows, or of fewer rows so that there are 16."""
+        size = min(self.settings.batch_size, max(_SMALLEST_BATCH, -(-n_rows // _FEWEST_BATCHES)))
+        return -(-n_rows // size)
 
     def run_epoch(
         self, epoch: int, X: sparse.csr_array, Y: sparse.csr_array, done: Callable[[float], None] = lambda loss: None
@@ -116,7 +119,7 @@ class Trainer:
 
         gradients = {name: torch.zeros_like(leaf) for name, leaf in leaves.items()}
         first_layer = torch.zeros(X.shape[0], table.shape[1], device=device)
-        loss = torch.zeros(1, dtype=torch.float64)
+        loss = torch.zeros(1, dtype=torch.float64, device=device)
         for part, (value, part_gradients, first_gradient) in zip(mine, results, strict=True):
             loss += value
             for name, gradient in zip(leaves, part_gradients, strict=True):
