@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tailwise.kernels.logistic import solve_logistic
 from tailwise.kernels.problems import Labels, Rows, Weights
 from tailwise.kernels.svm import Settings, solve_svm
 
@@ -23,8 +24,9 @@ class Options(NamedTuple):
     """scans over all rows at most"""
     max_sweeps: int = 100
     """sweeps over a working set after each scan at most"""
-    bias_centre: float = -1.0
-    """the bias that costs nothing; -1 says "not this label" until a row disagrees"""
+    bias_centre: float | None = None
+    """the bias that costs nothing; None is -1 for the hinge losses, which says "not this label" until a row
+    disagrees, and the log-odds of the label's frequency for the logistic loss"""
     bias_scale: float = 1.0
     """the bias is centre + scale · v with penalty ½ v²; 0 fixes it, a large value frees it"""
     prune: float = 0.01
@@ -65,8 +67,14 @@ def solve_block(rows: Rows, labels: Labels, options: Options = DEFAULTS) -> Weig
     >>> solve_block(rows, labels, Options(tol=1e-4)).features
     array([0, 1], dtype=int32)
     """
-    if options.loss not in ("squared_hinge", "hinge"):
-        raise ValueError(f"unknown loss {options.loss!r}")
+    logistic = options.loss == "logistic"
+    if not logistic and options.loss not in ("squared_hinge", "hinge"):
+        raise ValueError(f"loss={options.loss!r} is not one of 'squared_hinge', 'hinge', 'logistic'")
+    if logistic and options.l1:
+        raise ValueError(f"l1={options.l1!r} goes with the hinge losses only")
+    centre = options.bias_centre
+    if centre is None:
+        centre = np.nan if logistic else -1.0
     labels = Labels(
         labels.indptr.astype(np.int64, copy=False),
         labels.positions.astype(np.int32, copy=False),
@@ -79,12 +87,12 @@ def solve_block(rows: Rows, labels: Labels, options: Options = DEFAULTS) -> Weig
         float(options.tol),
         int(options.max_rounds),
         int(options.max_sweeps),
-        float(options.bias_centre),
+        float(centre),
         float(options.bias_scale),
         float(options.prune),
         int(options.seed),
     )
-    begin, count, features, values, bias = solve_svm(rows, labels, settings)
+    begin, count, features, values, bias = (solve_logistic if logistic else solve_svm)(rows, labels, settings)
     indptr = np.zeros(count.shape[0] + 1, np.int64)
     np.cumsum(count, out=indptr[1:])
     order = np.repeat(begin - indptr[:-1], count) + np.arange(indptr[-1])

@@ -1,0 +1,124 @@
+"""What the one-vs-rest models share: blocks of labels in, pruned sparse weights out."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from tailwise.base import TopK, XMCModel
+from tailwise.errors import InvalidInput
+from tailwise.kernels.problems import Labels, Rows, Weights, pack_rows
+from tailwise.parallel import map_blocks
+from tailwise.scoring import predict_topk_linear
+from tailwise.validation import as_rng, check_choice, check_number, unit_rows
+
+_LABELS_A_BLOCK = 128
+
+
+class OneVsRest(XMCModel):
+    """One linear problem a label against all rows: ``score_l = w_l·x + b_l``.
+
+    A subclass writes :meth:`_solve`. Training runs in blocks of labels, the most frequent first;
+    what is kept are the weights of magnitude ``prune`` and more, so memory is that of the model plus one block.
+    Labels without rows are not solved and get the bias -inf: they are never predicted.
+
+    Attributes
+    ----------
+    weights_ : csr_array (n_features, n_labels)
+        Pruned weights, float32.
+    bias_ : ndarray (n_labels,)
+        Float32; -inf for a label without rows.
+    """
+
+    C: float
+    prune: float
+    normalize: bool
+    tol: float
+    positive_weight: Any
+    random_state: Any
+    n_jobs: int | None
+
+    weights_: sparse.csr_array
+    bias_: np.ndarray
+
+    @abstractmethod
+    def _solve(self, rows: Rows, labels: Labels, seed: int) -> Weights:
+        """Solve one block of labels: a pure function of its arguments and the parameters."""
+
+    def _positive_costs(self, Y: sparse.csr_array) -> np.ndarray:
+        """C of each label's positives: (n_labels,)."""
+        return self.C * _check_weights(self.positive_weight, self.n_labels_)
+
+    def _check_params(self) -> None:
+        check_number("C", self.C, low=0, open_low=True, high=np.inf, open_high=True)
+        check_number("prune", self.prune, low=0)
+        check_number("tol", self.tol, low=0, open_low=True)
+        check_choice("normalize", self.normalize, (True, False))
+
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+        self._check_params()
+        seed = int(as_rng(self.random_state).integers(2**31))
+        costs = self._positive_costs(Y)
+        X = unit_rows(X) if self.normalize else X
+        rows = pack_rows(X.indptr, X.indices, X.data, X.shape[1])
+        by_label = sparse.csc_array(Y)
+        by_label.sort_indices()
+        order = np.argsort(-self.label_counts_, kind="stable")
+        order = order[: np.count_nonzero(self.label_counts_)]
+        blocks = [order[start : start + _LABELS_A_BLOCK] for start in range(0, order.size, _LABELS_A_BLOCK)]
+
+        def solve(block: np.ndarray) -> Weights:
+            return self._solve(rows, _labels_of(by_label, block, costs, self.C), seed)
+
+        solved = map_blocks(
+            solve, blocks, n_jobs=self.n_jobs, description=f"Training {type(self).__name__}", weight=len
+        )
+        self.weights_, self.bias_ = _assemble(solved, order, X.shape[1], self.n_labels_)
+
+    def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
+        X = unit_rows(X) if self.normalize else X
+        return predict_topk_linear(X, self.weights_, self.bias_, k, n_jobs=self.n_jobs)
+
+
+def _check_weights(weights: Any, n_labels: int) -> np.ndarray:
+    """``positive_weight`` as one positive number a label."""
+    values = np.asarray(weights, np.float64) if not isinstance(weights, str) else np.empty((2, 2))
+    if values.ndim > 1 or (values.ndim == 1 and values.size != n_labels):
+        raise InvalidInput(f"positive_weight={weights!r}; pass a number, or one for each of the {n_labels:,} labels")
+    if not (np.isfinite(values) & (values > 0)).all():
+        raise InvalidInput(f"positive_weight={weights!r}; every weight must be finite and above 0")
+    return np.broadcast_to(values, n_labels).astype(np.float64)
+
+
+def _labels_of(by_label: sparse.csc_array, block: np.ndarray, costs: np.ndarray, negative_cost: float) -> Labels:
+    starts, counts = by_label.indptr[block].astype(np.int64), np.diff(by_label.indptr)[block]
+    indptr = np.zeros(block.size + 1, np.int64)
+    np.cumsum(counts, out=indptr[1:])
+    take = np.repeat(starts - indptr[:-1], counts) + np.arange(indptr[-1])
+    return Labels(
+        indptr,
+        by_label.indices[take].astype(np.int32),
+        np.repeat(costs[block], counts).astype(np.float32),
+        np.full(block.size, negative_cost, np.float32),
+    )
+
+
+def _assemble(
+    solved: list[Weights], order: np.ndarray, n_features: int, n_labels: int
+) -> tuple[sparse.csr_array, np.ndarray]:
+    """Blocks of solutions, whose labels are ``order``, as (n_features, n_labels) CSR and biases."""
+    bias = np.full(n_labels, -np.inf, np.float32)
+    counts = np.zeros(n_labels, np.int64)
+    if solved:
+        bias[order] = np.concatenate([block.bias for block in solved])
+        counts[order] = np.concatenate([np.diff(block.indptr) for block in solved])
+    features = np.concatenate([np.empty(0, np.int32), *(block.features for block in solved)])
+    values = np.concatenate([np.empty(0, np.float32), *(block.values for block in solved)])
+    solved.clear()
+    labels = np.repeat(order, counts[order]).astype(np.int32)
+    weights = sparse.csr_array((values, (features, labels)), shape=(n_features, n_labels))
+    weights.sort_indices()
+    return weights, bias
