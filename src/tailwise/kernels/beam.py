@@ -1,0 +1,238 @@
+"""Beam search through label trees, for many rows at once or for one."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from tailwise.kernels.chunks import hash_feature
+from tailwise.kernels.topk import push_any_order
+
+SQUARED_HINGE, LOGISTIC = 0, 1
+_MAP_PAYS = 2
+"""Rows whose entries outnumber a node's features so many times are scored through a dense map of the features."""
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _log_probability(margin, loss):
+    if loss == LOGISTIC:
+        return -np.log1p(np.exp(-margin)) if margin > 0 else margin - np.log1p(np.exp(margin))
+    short = max(np.float32(0), np.float32(1) - margin)
+    return -short * short
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _add_hashed(chunks, node, x_indices, x_data, start, stop, total):
+    """``total[child] += Σ x·w`` over the row's features in order, each found through the node's directory."""
+    bits = chunks.bits[node]
+    shift = np.uint64(32 - bits)
+    directory = chunks.directory[chunks.first_bucket[node] : chunks.first_bucket[node + 1]]
+    first = chunks.first_feature[node]
+    features = chunks.features[first : chunks.first_feature[node + 1]]
+    runs = chunks.runs[first + node : chunks.first_feature[node + 1] + node + 1]
+    children = chunks.children[chunks.first_entry[node] : chunks.first_entry[node + 1]]
+    weights = chunks.weights[chunks.first_entry[node] : chunks.first_entry[node + 1]]
+    for a in range(start, stop):
+        feature = x_indices[a]
+        bucket = hash_feature(feature) >> shift
+        for place in range(np.uint64(directory[bucket]), np.uint64(directory[bucket + np.uint64(1)])):
+            if features[place] == feature:
+                value = x_data[a]
+                for b in range(np.uint64(runs[place]), np.uint64(runs[place + np.uint64(1)])):
+                    total[np.uint64(children[b])] += value * np.float32(weights[b])
+                break
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _add_mapped(chunks, node, place_of, x_indices, x_data, start, stop, total):
+    """The same sums in the same order, with ``place_of[feature]`` at hand (-1 where the node lacks the feature)."""
+    first = chunks.first_feature[node]
+    runs = chunks.runs[first + node : chunks.first_feature[node + 1] + node + 1]
+    children = chunks.children[chunks.first_entry[node] : chunks.first_entry[node + 1]]
+    weights = chunks.weights[chunks.first_entry[node] : chunks.first_entry[node + 1]]
+    for a in range(start, stop):
+        found = place_of[np.uint64(x_indices[a])]
+        if found >= 0:
+            place = np.uint64(found)
+            value = x_data[a]
+            for b in range(np.uint64(runs[place]), np.uint64(runs[place + np.uint64(1)])):
+                total[np.uint64(children[b])] += value * np.float32(weights[b])
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _score_level(chunks, loss, x_indptr, x_indices, x_data, first_row, frontier, logs, offsets, below, place_of):
+    """Log-probabilities of all edges below the frontier, into ``below`` at each pair's offset.
+
+    The pairs (row, node) are visited node by node, so that a chunk comes from memory once for all its rows.
+    """
+    n_rows, width = frontier.shape
+    low, high = chunks.bits.shape[0], -1
+    for i in range(n_rows):
+        for j in range(width):
+            if frontier[i, j] >= 0:
+                low = min(low, frontier[i, j])
+                high = max(high, frontier[i, j])
+    begin = np.zeros(max(0, high - low + 1) + 1, np.int64)
+    for i in range(n_rows):
+        for j in range(width):
+            if frontier[i, j] >= 0:
+                begin[frontier[i, j] - low + 1] += 1
+    for node in range(high - low + 1):
+        begin[node + 1] += begin[node]
+    pairs = np.empty(begin[-1], np.int64)
+    fill = begin.copy()
+    for i in range(n_rows):
+        for j in range(width):
+            if frontier[i, j] >= 0:
+                pairs[fill[frontier[i, j] - low]] = i * width + j
+                fill[frontier[i, j] - low] += 1
+    for node in range(low, high + 1):
+        mine = pairs[begin[node - low] : begin[node - low + 1]]
+        if mine.shape[0] == 0:
+            continue
+        entries = 0
+        for pair in mine:
+            row = first_row + pair // width
+            entries += x_indptr[row + 1] - x_indptr[row]
+        features = chunks.features[chunks.first_feature[node] : chunks.first_feature[node + 1]]
+        mapped = mine.shape[0] > 1 and entries > _MAP_PAYS * features.shape[0]
+        if mapped:
+            for place in range(features.shape[0]):
+                place_of[np.uint64(features[place])] = place
+        first_edge = chunks.first_edge[node]
+        n_children = chunks.first_edge[node + 1] - first_edge
+        for pair in mine:
+            row = first_row + pair // width
+            total = below[offsets[pair // width, pair % width] :][:n_children]
+            total[:] = 0
+            if mapped:
+                _add_mapped(chunks, node, place_of, x_indices, x_data, x_indptr[row], x_indptr[row + 1], total)
+            else:
+                _add_hashed(chunks, node, x_indices, x_data, x_indptr[row], x_indptr[row + 1], total)
+            log = logs[pair // width, pair % width]
+            for child in range(n_children):
+                margin = total[child] * chunks.scale[first_edge + child] + chunks.bias[first_edge + child]
+                total[child] = log + _log_probability(margin, loss)
+        if mapped:
+            for place in range(features.shape[0]):
+                place_of[np.uint64(features[place])] = -1
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _grown(array, size):
+    if size <= array.shape[0]:
+        return array
+    larger = np.empty(max(size, 2 * array.shape[0]), array.dtype)
+    larger[: array.shape[0]] = array
+    return larger
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def search_trees(chunks, loss, beam, n_features, x_indptr, x_indices, x_data, block, labels, scores):
+    """Top-k labels of rows ``block[0]:block[1]`` by the mean over trees of the product of edge probabilities.
+
+    At each depth of a tree a row keeps its ``beam`` most probable nodes (ties: the lower node). A label that no beam
+    reaches has probability 0 in that tree; one that no tree reaches is not predicted. All inputs may be read-only.
+    Writes rows of ``labels`` (n, k) int32 and ``scores`` (n, k) float32. A row's result does not depend on the others.
+    """
+    first_row, last_row = block
+    n_rows = last_row - first_row
+    n_trees = chunks.roots.shape[0]
+    place_of = np.full(n_features if n_rows > 1 else 0, -1, np.int32)
+    found_row = np.empty(1024, np.int32)
+    found_label = np.empty(1024, np.int32)
+    found_log = np.empty(1024, np.float32)
+    n_found = 0
+    below = np.empty(1024, np.float32)
+    for tree in range(n_trees):
+        frontier = np.full((n_rows, 1), chunks.roots[tree], np.int32)
+        logs = np.zeros((n_rows, 1), np.float32)
+        while frontier.shape[1] > 0:
+            width = frontier.shape[1]
+            offsets = np.empty((n_rows, width), np.int64)
+            size = 0
+            widest = 0
+            for i in range(n_rows):
+                inner = 0
+                for j in range(width):
+                    offsets[i, j] = size
+                    node = frontier[i, j]
+                    if node >= 0:
+                        size += chunks.first_edge[node + 1] - chunks.first_edge[node]
+                        for edge in range(chunks.first_edge[node], chunks.first_edge[node + 1]):
+                            inner += chunks.target[edge] >= 0
+                widest = max(widest, inner)
+            below = _grown(below, size)
+            _score_level(chunks, loss, x_indptr, x_indices, x_data, first_row, frontier, logs, offsets, below, place_of)
+            next_width = min(widest, beam)
+            next_frontier = np.full((n_rows, next_width), -1, np.int32)
+            next_logs = np.full((n_rows, next_width), -np.inf, np.float32)
+            found_row = _grown(found_row, n_found + size)
+            found_label = _grown(found_label, n_found + size)
+            found_log = _grown(found_log, n_found + size)
+            for i in range(n_rows):
+                for j in range(width):
+                    node = frontier[i, j]
+                    if node < 0:
+                        continue
+                    first_edge = chunks.first_edge[node]
+                    for child in range(chunks.first_edge[node + 1] - first_edge):
+                        target = chunks.target[first_edge + child]
+                        log = below[offsets[i, j] + child]
+                        if target >= 0:
+                            push_any_order(next_frontier[i], next_logs[i], target, log)
+                        else:
+                            found_row[n_found] = i
+                            found_label[n_found] = ~target
+                            found_log[n_found] = log
+                            n_found += 1
+            frontier, logs = next_frontier, next_logs
+    _merge_trees(
+        n_rows,
+        n_trees,
+        found_row[:n_found],
+        found_label[:n_found],
+        found_log[:n_found],
+        labels[first_row:],
+        scores[first_row:],
+    )
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _merge_trees(n_rows, n_trees, found_row, found_label, found_log, labels, scores):
+    """Mean probability of each label of each row, in a hash table, then the best k; pairs come tree after tree."""
+    begin = np.zeros(n_rows + 1, np.int64)
+    for row in found_row:
+        begin[row + 1] += 1
+    most = 0
+    for i in range(n_rows):
+        most = max(most, begin[i + 1])
+        begin[i + 1] += begin[i]
+    order = np.empty(found_row.shape[0], np.int64)
+    fill = begin.copy()
+    for a in range(found_row.shape[0]):
+        order[fill[found_row[a]]] = a
+        fill[found_row[a]] += 1
+    bits = 1
+    while (1 << bits) < 2 * most:
+        bits += 1
+    shift = np.uint64(32 - bits)
+    last = np.uint64((1 << bits) - 1)
+    slot_label = np.empty(1 << bits, np.int32)
+    slot_sum = np.empty(1 << bits, np.float32)
+    for i in range(n_rows):
+        labels[i] = -1
+        scores[i] = -np.inf
+        slot_label[:] = -1
+        for a in order[begin[i] : begin[i + 1]]:
+            label = found_label[a]
+            slot = hash_feature(label) >> shift
+            while slot_label[slot] != label and slot_label[slot] >= 0:
+                slot = (slot + np.uint64(1)) & last
+            if slot_label[slot] < 0:
+                slot_label[slot] = label
+                slot_sum[slot] = 0
+            slot_sum[slot] += np.exp(found_log[a])
+        for slot in range(1 << bits):
+            if slot_label[slot] >= 0:
+                push_any_order(labels[i], scores[i], slot_label[slot], slot_sum[slot] / np.float32(n_trees))

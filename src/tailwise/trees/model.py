@@ -1,0 +1,117 @@
+"""What Parabel and Bonsai share: everything but how a tree is grown."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from tailwise.base import TopK, XMCModel
+from tailwise.kernels.beam import LOGISTIC, SQUARED_HINGE, search_trees
+from tailwise.kernels.chunks import Chunks
+from tailwise.kernels.solve import Options, solve_block
+from tailwise.parallel import count_jobs, map_blocks, row_blocks
+from tailwise.trees.structure import LabelTree, tree_from_user
+from tailwise.trees.training import join_trees, train_tree
+from tailwise.trees.weighting import check_leaf_weighting, leaf_costs
+from tailwise.validation import as_rng, check_choice, check_number
+
+LOSSES = {"squared_hinge": SQUARED_HINGE, "logistic": LOGISTIC}
+
+_ROWS_A_BLOCK = 256
+_SCORES_A_BLOCK = 4_000_000
+_MAX_ROUNDS = 6
+_MAX_SWEEPS = 5
+"""Bounds on the solver's work: in the upper nodes most rows are support vectors, and more work gains nothing there."""
+
+
+class LabelTreeModel(XMCModel):
+    """Linear classifiers at the edges of trees over labels; a subclass says how trees are grown.
+
+    The probability of a label is the product of the probabilities of the edges on its path, averaged over trees. An
+    edge's margin ``s = w·x + b`` becomes the probability ``exp(-max(0, 1 - s)²)`` (squared hinge) or ``1/(1 + e^-s)``
+    (logistic). Prediction follows the ``beam`` most probable nodes of each depth.
+    """
+
+    scores_are_probabilities = True
+
+    n_trees: int
+    beam: int
+    loss: str
+    C: float
+    leaf_weighting: Any
+    propensity: Any
+    tree: Any
+    tol: float
+    prune: float
+    random_state: Any
+    n_jobs: int | None
+    chunks_: Chunks
+
+    @abstractmethod
+    def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, seeds: list[int]) -> list[LabelTree]:
+        """One tree a seed over the labels that have rows."""
+
+    @abstractmethod
+    def _check_growth(self) -> None:
+        """Refuse parameters of :meth:`_grow` that make no sense."""
+
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+        check_number("n_trees", self.n_trees, integer=True, low=1)
+        check_number("beam", self.beam, integer=True, low=1)
+        check_choice("loss", self.loss, LOSSES)
+        check_number("C", self.C, low=0, open_low=True)
+        check_number("tol", self.tol, low=0, open_low=True)
+        check_number("prune", self.prune, low=0)
+        check_leaf_weighting(self.leaf_weighting)
+        self._check_growth()
+        count_jobs(self.n_jobs)
+        label_costs = self.C * leaf_costs(self.leaf_weighting, self.propensity, Y)
+        if self.tree is None:
+            seeds = as_rng(self.random_state).integers(2**31, size=self.n_trees).tolist()
+            trees = self._grow(X, Y, seeds)
+        else:
+            trees = [tree_from_user(self.tree, self.label_counts_)]
+        options = Options(
+            loss=self.loss, tol=self.tol, prune=self.prune, max_rounds=_MAX_ROUNDS, max_sweeps=_MAX_SWEEPS
+        )
+        name = type(self).__name__
+        trained = []
+        for number, tree in enumerate(trees, start=1):
+            at_label = tree.target < 0
+            positive = np.full(tree.target.size, self.C)
+            positive[at_label] = label_costs[~tree.target[at_label]]
+            trained.append(
+                train_tree(
+                    X,
+                    Y,
+                    tree,
+                    (positive, np.full(tree.target.size, self.C)),
+                    lambda rows, labels: solve_block(rows, labels, options),
+                    n_jobs=self.n_jobs,
+                    description=f"Training {name}, tree {number} of {len(trees)}",
+                )
+            )
+        self.chunks_ = join_trees(trained)
+
+    def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
+        check_number("beam", self.beam, integer=True, low=1)
+        labels = np.empty((X.shape[0], k), np.int32)
+        scores = np.empty((X.shape[0], k), np.float32)
+        chunks, loss = self.chunks_, LOSSES[self.loss]
+        beam = min(self.beam, chunks.bits.shape[0])
+
+        def search_block(block: tuple[int, int]) -> None:
+            search_trees(chunks, loss, beam, X.shape[1], X.indptr, X.indices, X.data, block, labels, scores)
+
+        map_blocks(search_block, row_blocks(X.shape[0], self._rows_a_block(beam)), n_jobs=self.n_jobs)
+        return TopK(labels, scores)
+
+    def _rows_a_block(self, beam: int) -> int:
+        """As many rows as share the reading of a node without filling memory with their scores."""
+        chunks = self.chunks_
+        widest = int(np.diff(chunks.first_edge).max(initial=1))
+        a_row = min(chunks.target.shape[0], beam * widest * chunks.roots.shape[0])
+        return max(1, min(_ROWS_A_BLOCK, _SCORES_A_BLOCK // max(1, a_row)))

@@ -1,0 +1,55 @@
+"""What a label looks like to the clustering: a sparse vector made of its training rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from tailwise.kernels.clustering import sum_rows
+from tailwise.parallel import map_blocks, row_blocks
+from tailwise.validation import unit_rows
+
+REPRESENTATIONS = ("input", "output", "joint")
+
+_LABELS_A_BLOCK = 512
+_KEEP = 4096
+"""Entries kept of a label vector: only labels of thousands of rows have more, and those entries are minute."""
+
+
+def represent_labels(
+    X: sparse.csr_array, Y: sparse.csr_array, representation: str = "input", *, n_jobs: int | None = None
+) -> sparse.csr_array:
+    """Unit-length label vectors (n_labels, ·): labels with similar vectors belong together in a tree.
+
+    ``"input"``: the sum of the label's rows of X, each scaled to unit length first, so the label lies where its rows
+    lie: ``v_l = Σ_i y_il x_i/|x_i|``. ``"output"``: the sum of its rows of Y, that is, its row of the co-occurrence
+    matrix ``YᵀY``, which knows nothing of the features. ``"joint"``: both side by side, with equal weight.
+    A label without rows is a zero row.
+
+    Time: the entries of all rows of all labels. Memory: the result, with at most 4,096 entries a label and space.
+
+    >>> represent_labels(sparse.csr_array([[3.0, 4.0]]), sparse.csr_array([[1.0, 0.0]])).toarray()
+    array([[0.6, 0.8],
+           [0. , 0. ]], dtype=float32)
+    """
+    groups = Y.T.tocsr()
+    spaces = {"input": (unit_rows(X),), "output": (Y,), "joint": (unit_rows(X), Y)}[representation]
+    parts = [_sum_groups(groups, space, n_jobs) for space in spaces]
+    if len(parts) == 1:
+        return parts[0]
+    joint = sparse.csr_array(sparse.hstack(parts, format="csr"))
+    joint.data *= np.float32(np.sqrt(0.5))
+    return joint
+
+
+def _sum_groups(groups: sparse.csr_array, space: sparse.csr_array, n_jobs: int | None) -> sparse.csr_array:
+    def sum_block(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return sum_rows(
+            groups.indptr, groups.indices, block, space.indptr, space.indices, space.data, space.shape[1], _KEEP
+        )
+
+    blocks = row_blocks(groups.shape[0], _LABELS_A_BLOCK)
+    counts, features, values = zip(*map_blocks(sum_block, blocks, n_jobs=n_jobs), strict=True)
+    indptr = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
+    shape = (groups.shape[0], space.shape[1])
+    return sparse.csr_array((np.concatenate(values), np.concatenate(features), indptr), shape=shape)
