@@ -13,7 +13,10 @@ from tailwise.parallel import map_blocks
 
 
 class Forest(NamedTuple):
-    """Trees in one set of arrays: the fields of :class:`~tailwise.kernels.forest_grow.Tree`, and each tree's root."""
+    """Trees in one set of arrays: the fields of :class:`~tailwise.kernels.forest_grow.Tree`, and each tree's root.
+
+    ``children`` is (n_nodes, 2) here.
+    """
 
     roots: np.ndarray
     children: np.ndarray
@@ -41,13 +44,25 @@ def grow_forest(
 
     ``worth`` (n_labels,) is what ranking a label first is worth: 1, or 1/p_l.
     """
-    csc = sparse.csc_array(X)
-    columns = Columns(csc.indptr.astype(np.int64), csc.indices.astype(np.int32), csc.data)
+    columns = columns_with_ones(X)
+    row_sizes = (np.diff(X.indptr) + 1).astype(np.int64)
     labels = RowLabels(Y.indptr, Y.indices, worth.astype(np.float32), ideal_scale(np.diff(Y.indptr)))
-    trees = map_blocks(
-        lambda seed: grow_tree(columns, labels, settings, seed), list(seeds), n_jobs=n_jobs, description=description
+
+    def grow(seed: np.uint64) -> Tree:
+        return Tree(*(np.array(part) for part in grow_tree(columns, row_sizes, labels, settings, seed)))
+
+    return _join(map_blocks(grow, list(seeds), n_jobs=n_jobs, description=description))
+
+
+def columns_with_ones(X: sparse.csr_array) -> Columns:
+    """X by columns, with a last column of ones: its weight is a separator's bias, and is penalised like the others."""
+    csc = sparse.csc_array(X)
+    n = X.shape[0]
+    return Columns(
+        np.append(csc.indptr, csc.nnz + n).astype(np.int64),
+        np.concatenate([csc.indices, np.arange(n)]).astype(np.int32),
+        np.concatenate([csc.data, np.ones(n)]).astype(np.float32),
     )
-    return _join(trees)
 
 
 def ideal_scale(n_relevant: np.ndarray) -> np.ndarray:
@@ -63,7 +78,7 @@ def ideal_scale(n_relevant: np.ndarray) -> np.ndarray:
 def _join(trees: list[Tree]) -> Forest:
     first_node = np.cumsum([0] + [tree.bias.size for tree in trees])
     children = [
-        np.where(tree.children >= 0, tree.children + first, -1).astype(np.int32)
+        np.where(tree.children >= 0, tree.children + first, -1).astype(np.int32).reshape(-1, 2)
         for tree, first in zip(trees, first_node[:-1], strict=True)
     ]
     return Forest(

@@ -10,6 +10,7 @@ from numba import njit
 from tailwise.kernels.l1_logistic import Columns, fit_l1_logistic
 from tailwise.kernels.ndcg_split import NodeLabels, alternate_sides, discount_of_rank
 from tailwise.kernels.random import random_bits
+from tailwise.kernels.sorting import descending_key, index_of, sort_keys
 
 _TRIES = 3
 _ONE = np.uint64(1)
@@ -37,9 +38,9 @@ class GrowSettings(NamedTuple):
 class Tree(NamedTuple):
     """A binary tree in arrays; node 0 is the root.
 
-    ``children`` (n_nodes, 2) int32 are the negative and the positive child, or -1 and -1 at a leaf; ``bias`` and the
-    CSR rows ``weight_indptr``, ``weight_indices``, ``weights`` separate them. The CSR rows ``leaf_indptr``,
-    ``leaf_labels``, ``leaf_shares`` hold a leaf's labels, ascending, and their share of its ``n_rows``.
+    ``children`` holds the negative and the positive child of each node, -1 and -1 at a leaf; ``bias`` and the CSR rows
+    ``weight_indptr``, ``weight_indices``, ``weights`` separate them. The CSR rows ``leaf_indptr``, ``leaf_labels``,
+    ``leaf_shares`` hold a leaf's labels, ascending, and their share of its ``n_rows``.
     """
 
     children: np.ndarray
@@ -59,21 +60,26 @@ def _room_for(array, used, more):
     if used + more <= array.shape[0]:
         return array
     larger = np.empty(max(2 * array.shape[0], used + more), array.dtype)
-    larger[:used] = array[:used]
+    for a in range(used):
+        larger[a] = array[a]
     return larger
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def _labels_of(members, labels, number_of):
-    """The labels of the rows ``members``, numbered within the node. ``number_of`` (n_labels,) is -1 and stays so."""
+    """The labels of the rows ``members``, numbered within the node, and the label of each number, ascending.
+
+    ``number_of`` (n_labels,) is -1 everywhere and is left so.
+    """
     indptr = np.empty(members.shape[0] + 1, np.int64)
     indptr[0] = 0
     for i in range(members.shape[0]):
         row = members[i]
         indptr[i + 1] = indptr[i] + labels.indptr[row + 1] - labels.indptr[row]
-    indices = np.empty(indptr[-1], np.int32)
-    gains = np.empty(indptr[-1], np.float32)
-    present = np.empty(indptr[-1], np.int32)
+    n_entries = indptr[members.shape[0]]
+    indices = np.empty(n_entries, np.int32)
+    gains = np.empty(n_entries, np.float32)
+    present = np.empty(n_entries, np.int64)
     n_present = 0
     a = 0
     for row in members:
@@ -86,179 +92,228 @@ def _labels_of(members, labels, number_of):
                 number_of[label] = 0
                 present[n_present] = label
                 n_present += 1
-    present = np.sort(present[:n_present])
+    sort_keys(present, n_present)
     for number in range(n_present):
         number_of[present[number]] = number
-    for a in range(indices.shape[0]):
+    for a in range(n_entries):
         indices[a] = number_of[indices[a]]
-    for label in present:
-        number_of[label] = -1
+    for number in range(n_present):
+        number_of[present[number]] = -1
     return NodeLabels(indptr, indices, gains, n_present), present
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def _separate(columns, node_labels, discounts, settings, state, weights, margins):
-    """Part the node's rows and fit the separator; True when both sides of it have rows."""
+    """Part the node's rows and fit the separator; returns how many rows are on its positive side, 0 if none can."""
     n = margins.shape[0]
-    if node_labels.n_labels == 0:
-        return False
     positive = np.empty(n, np.bool_)
     targets = np.empty(n, np.float32)
     costs = np.empty(n, np.float32)
+    n_labelled = 0
+    for i in range(n):
+        n_labelled += node_labels.indptr[i + 1] > node_labels.indptr[i]
+    if node_labels.indices.shape[0] == n_labelled * node_labels.n_labels:
+        # No labels, or the same ones on every row that has any: one ranking serves all.
+        return 0
     for _ in range(_TRIES):
         for i in range(n):
             positive[i] = random_bits(state) & _ONE
         alternate_sides(node_labels, discounts, positive)
         n_positive = 0
-        n_labelled = 0
         for i in range(n):
-            if node_labels.indptr[i + 1] > node_labels.indptr[i]:
-                n_labelled += 1
-                n_positive += positive[i]
+            n_positive += positive[i] and node_labels.indptr[i + 1] > node_labels.indptr[i]
         if n_positive == 0 or n_positive == n_labelled:
             continue
         for i in range(n):
-            targets[i] = 1 if positive[i] else -1
+            # Both sides weigh the same; a row without labels belongs to neither.
             side = n_positive if positive[i] else n_labelled - n_positive
-            # A row without labels belongs to neither side.
             has_labels = node_labels.indptr[i + 1] > node_labels.indptr[i]
             costs[i] = settings.C * n_labelled / side if has_labels else 0.0
+            targets[i] = 1 if positive[i] else -1
         fit_l1_logistic(columns, targets, costs, settings.tolerance, settings.max_newton, weights, margins)
         n_positive = 0
         for i in range(n):
             n_positive += margins[i] > 0
         if 0 < n_positive < n:
-            return True
-    return False
+            return n_positive
+    return 0
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _columns_of_side(columns, features, margins, side, n_members):
-    """The columns of the rows on one side of the separator, without empty ones, and their features."""
-    number_of = np.empty(margins.shape[0], np.int32)
-    count = 0
-    for i in range(margins.shape[0]):
-        number_of[i] = count if (margins[i] > 0) == side else -1
-        count += number_of[i] >= 0
-    rows = np.empty(columns.rows.shape[0] + 1, np.int32)
-    values = np.empty(columns.rows.shape[0] + 1, np.float32)
-    indptr = np.empty(features.shape[0] + 1, np.int64)
-    kept = np.empty(features.shape[0], np.int32)
-    indptr[0] = 0
-    m = 0
-    used = 0
-    for j in range(features.shape[0]):
-        for a in range(columns.indptr[j], columns.indptr[j + 1]):
-            number = number_of[np.uint64(columns.rows[a])]
-            # Written always, kept if the row is on this side: a branch here would be mispredicted half of the time.
-            rows[used] = number
-            values[used] = columns.values[a]
-            used += number >= 0
-        if used > indptr[m]:
-            kept[m] = features[j]
-            m += 1
-            indptr[m] = used
-    return Columns(indptr[: m + 1].copy(), rows[:used].copy(), values[:used].copy()), kept[:m].copy()
+def _part_rows(members, margins, n_positive):
+    """The rows on the negative and the positive side, in their order, and ``2 · place + side`` of each row."""
+    on_negative = np.empty(members.shape[0] - n_positive, np.int32)
+    on_positive = np.empty(n_positive, np.int32)
+    codes = np.empty(members.shape[0], np.int32)
+    n, p = 0, 0
+    for i in range(members.shape[0]):
+        if margins[i] > 0:
+            on_positive[p] = members[i]
+            codes[i] = 2 * p + 1
+            p += 1
+        else:
+            on_negative[n] = members[i]
+            codes[i] = 2 * n
+            n += 1
+    return on_negative, on_positive, codes
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _leaf_of(node_labels, present, labels, n_members, labels_per_leaf):
-    """A leaf's labels, ascending, and their shares ``Σ_i y_il worth_l / n``: the largest ``labels_per_leaf`` ones."""
-    shares = np.zeros(present.shape[0], np.float64)
+def _empty_columns(n_entries, n_features):
+    # One entry more, because parting writes each entry to both sides and keeps it on one.
+    return Columns(
+        np.empty(n_features + 1, np.int64), np.empty(n_entries + 1, np.int32), np.empty(n_entries + 1, np.float32)
+    ), np.empty(n_features, np.int32)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _part_columns(columns, features, codes, n_positive_entries):
+    """The columns of both sides with their features, without empty ones, in one pass over the parent's."""
+    m = features.shape[0]
+    n_entries = columns.indptr[m]
+    negative, on_negative = _empty_columns(n_entries - n_positive_entries, m)
+    positive, on_positive = _empty_columns(n_positive_entries, m)
+    negative.indptr[0] = 0
+    positive.indptr[0] = 0
+    n, p = 0, 0
+    n_features, p_features = 0, 0
+    for j in range(m):
+        for a in range(np.uint64(columns.indptr[j]), np.uint64(columns.indptr[j + 1])):
+            code = codes[np.uint64(columns.rows[a])]
+            place, side = code >> 1, code & 1
+            value = columns.values[a]
+            # Without a branch, which would be mispredicted every second time.
+            negative.rows[n] = place
+            negative.values[n] = value
+            positive.rows[p] = place
+            positive.values[p] = value
+            n += 1 - side
+            p += side
+        if n > negative.indptr[n_features]:
+            on_negative[n_features] = features[j]
+            n_features += 1
+            negative.indptr[n_features] = n
+        if p > positive.indptr[p_features]:
+            on_positive[p_features] = features[j]
+            p_features += 1
+            positive.indptr[p_features] = p
+    return negative, on_negative[:n_features], positive, on_positive[:p_features]
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _write_leaf(node_labels, present, labels, labels_per_leaf, leaf_labels, leaf_shares, start):
+    """Write a leaf's labels, ascending, with ``Σ_i y_il worth_l / n``, the largest ones only; returns the end."""
+    n_rows = node_labels.indptr.shape[0] - 1
+    shares = np.zeros(node_labels.n_labels, np.float32)
     for a in range(node_labels.indices.shape[0]):
-        shares[node_labels.indices[a]] += 1.0
-    for number in range(present.shape[0]):
-        shares[number] *= labels.worth[present[number]] / n_members
-    if present.shape[0] <= labels_per_leaf:
-        return present, shares.astype(np.float32)
-    best = np.sort(np.argsort(-shares, kind="mergesort")[:labels_per_leaf])
-    return present[best], shares[best].astype(np.float32)
+        shares[node_labels.indices[a]] += np.float32(1.0)
+    for number in range(node_labels.n_labels):
+        shares[number] *= labels.worth[present[number]] / np.float32(n_rows)
+    n_kept = min(node_labels.n_labels, labels_per_leaf)
+    best = np.empty(node_labels.n_labels, np.int64)
+    for number in range(node_labels.n_labels):
+        best[number] = descending_key(shares[number], number)
+    sort_keys(best, node_labels.n_labels)
+    for a in range(n_kept):
+        best[a] = index_of(best[a])
+    sort_keys(best, n_kept)
+    for a in range(n_kept):
+        leaf_labels[start + a] = present[best[a]]
+        leaf_shares[start + a] = shares[best[a]]
+    return start + n_kept
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def grow_tree(columns, labels, settings, seed):
-    """Grow one tree on the rows of ``columns`` (n, n_features), whose labels are ``labels``; returns a Tree.
+def grow_tree(columns, row_sizes, labels, settings, seed):
+    """Grow one tree on the rows of ``columns`` (n, n_features + 1), whose labels are ``labels``; returns a Tree.
 
-    Depth first, so that besides the input at most about twice its size is held. The same seed gives the same tree.
+    The last column is all ones; ``row_sizes`` (n,) counts each row's entries. Depth first, so that beside the input
+    about twice its size is held. The same seed gives the same tree. The arrays are views of larger ones.
     """
     n = labels.scale.shape[0]
-    n_features = columns.indptr.shape[0] - 1
+    ones = columns.indptr.shape[0] - 2
     n_labels = labels.worth.shape[0]
-    state = np.array([seed], np.uint64)
+    state = np.empty(1, np.uint64)
+    state[0] = seed
     discounts = discount_of_rank(n_labels)
     number_of = np.full(n_labels, -1, np.int32)
 
-    room = 64
-    child_of = np.empty(2 * room, np.int32)
-    n_rows = np.empty(room, np.int32)
-    bias = np.empty(room, np.float32)
-    weight_indptr = np.zeros(room + 1, np.int64)
-    leaf_indptr = np.zeros(room + 1, np.int64)
-    weight_indices = np.empty(room, np.int32)
-    weights = np.empty(room, np.float32)
-    leaf_labels = np.empty(room, np.int32)
-    leaf_shares = np.empty(room, np.float32)
+    # A tree has at most n leaves, and each row is in one of them. Pages that are never written take no memory.
+    most_nodes = 2 * n
+    child_of = np.empty(2 * most_nodes, np.int32)
+    n_rows = np.empty(most_nodes, np.int32)
+    bias = np.empty(most_nodes, np.float32)
+    weight_indptr = np.empty(most_nodes + 1, np.int64)
+    leaf_indptr = np.empty(most_nodes + 1, np.int64)
+    leaf_labels = np.empty(labels.indices.shape[0], np.int32)
+    leaf_shares = np.empty(labels.indices.shape[0], np.float32)
+    weight_indices = np.empty(1024, np.int32)
+    weights = np.empty(1024, np.float32)
+    weight_indptr[0] = 0
+    leaf_indptr[0] = 0
 
-    everything = np.arange(n).astype(np.int32)
-    all_features = np.arange(n_features).astype(np.int32)
-    stack = [(-1, everything, all_features, columns)]
+    members = np.empty(n, np.int32)
+    for i in range(n):
+        members[i] = i
+    features = np.empty(ones + 1, np.int32)
+    for j in range(ones + 1):
+        features[j] = j
+    stack = [(-1, members, features, columns)]
     n_nodes = 0
     while len(stack) > 0:
-        slot, members, features, node_columns = stack.pop()
+        slot, members, features, columns = stack.pop()
         node = n_nodes
         n_nodes += 1
         if slot >= 0:
             child_of[slot] = node
-        child_of = _room_for(child_of, 2 * node, 2)
-        n_rows = _room_for(n_rows, node, 1)
-        bias = _room_for(bias, node, 1)
-        weight_indptr = _room_for(weight_indptr, n_nodes, 1)
-        leaf_indptr = _room_for(leaf_indptr, n_nodes, 1)
-        child_of[2 * node], child_of[2 * node + 1] = -1, -1
+        child_of[2 * node] = -1
+        child_of[2 * node + 1] = -1
         n_rows[node] = members.shape[0]
         bias[node] = 0
         used_weights, used_labels = weight_indptr[node], leaf_indptr[node]
 
         node_labels, present = _labels_of(members, labels, number_of)
+        w = np.empty(features.shape[0], np.float32)
         margins = np.empty(members.shape[0], np.float32)
-        w = np.empty(features.shape[0] + 1, np.float32)
-        if members.shape[0] > settings.max_leaf and _separate(
-            node_columns, node_labels, discounts, settings, state, w, margins
-        ):
-            bias[node] = w[-1]
-            support = np.flatnonzero(w[:-1])
-            weight_indices = _room_for(weight_indices, used_weights, support.shape[0])
-            weights = _room_for(weights, used_weights, support.shape[0])
-            for j in support:
-                weight_indices[used_weights] = features[j]
-                weights[used_weights] = w[j]
-                used_weights += 1
-            for side in (True, False):
-                side_members = members[(margins > 0) == side]
-                if side_members.shape[0] > settings.max_leaf:
-                    side_columns, side_features = _columns_of_side(
-                        node_columns, features, margins, side, side_members.shape[0]
-                    )
-                    stack.append((2 * node + side, side_members, side_features, side_columns))
-                else:
-                    stack.append((2 * node + side, side_members, features[:0], node_columns))
+        n_positive = 0
+        if members.shape[0] > settings.max_leaf:
+            n_positive = _separate(columns, node_labels, discounts, settings, state, w, margins)
+        if n_positive > 0:
+            weight_indices = _room_for(weight_indices, used_weights, w.shape[0])
+            weights = _room_for(weights, used_weights, w.shape[0])
+            for j in range(w.shape[0]):
+                if features[j] == ones:
+                    bias[node] = w[j]
+                elif w[j] != 0:
+                    weight_indices[used_weights] = features[j]
+                    weights[used_weights] = w[j]
+                    used_weights += 1
+            on_negative, on_positive, codes = _part_rows(members, margins, n_positive)
+            negative, positive = columns, columns
+            negative_features, positive_features = features[:0], features[:0]
+            if max(n_positive, members.shape[0] - n_positive) > settings.max_leaf:
+                n_entries = 0
+                for row in on_positive:
+                    n_entries += row_sizes[row]
+                negative, negative_features, positive, positive_features = _part_columns(
+                    columns, features, codes, n_entries
+                )
+            stack.append((2 * node + 1, on_positive, positive_features, positive))
+            stack.append((2 * node, on_negative, negative_features, negative))
         else:
-            found, shares = _leaf_of(node_labels, present, labels, members.shape[0], settings.labels_per_leaf)
-            leaf_labels = _room_for(leaf_labels, used_labels, found.shape[0])
-            leaf_shares = _room_for(leaf_shares, used_labels, found.shape[0])
-            leaf_labels[used_labels : used_labels + found.shape[0]] = found
-            leaf_shares[used_labels : used_labels + found.shape[0]] = shares
-            used_labels += found.shape[0]
+            used_labels = _write_leaf(
+                node_labels, present, labels, settings.labels_per_leaf, leaf_labels, leaf_shares, used_labels
+            )
         weight_indptr[n_nodes], leaf_indptr[n_nodes] = used_weights, used_labels
 
     return Tree(
-        child_of[: 2 * n_nodes].copy().reshape(n_nodes, 2),
-        n_rows[:n_nodes].copy(),
-        bias[:n_nodes].copy(),
-        weight_indptr[: n_nodes + 1].copy(),
-        weight_indices[: weight_indptr[n_nodes]].copy(),
-        weights[: weight_indptr[n_nodes]].copy(),
-        leaf_indptr[: n_nodes + 1].copy(),
-        leaf_labels[: leaf_indptr[n_nodes]].copy(),
-        leaf_shares[: leaf_indptr[n_nodes]].copy(),
+        child_of[: 2 * n_nodes],
+        n_rows[:n_nodes],
+        bias[:n_nodes],
+        weight_indptr[: n_nodes + 1],
+        weight_indices[: weight_indptr[n_nodes]],
+        weights[: weight_indptr[n_nodes]],
+        leaf_indptr[: n_nodes + 1],
+        leaf_labels[: leaf_indptr[n_nodes]],
+        leaf_shares[: leaf_indptr[n_nodes]],
     )

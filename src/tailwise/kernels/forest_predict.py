@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from tailwise.kernels.centroids import clear_row, log_q, spread_row, squared_distance
+from tailwise.kernels.sorting import descending_key, index_of, sort_keys
 from tailwise.kernels.topk import push_any_order
 
 
@@ -20,8 +21,9 @@ def _margin(forest, node, dense):
 @njit(nogil=True, cache=True, boundscheck=False)
 def _find_leaves(forest, dense, leaves):
     """The leaf of each tree for one row, level by level: every step reads a level of all trees."""
-    leaves[:] = forest.roots
     n_moving = leaves.shape[0]
+    for tree in range(n_moving):
+        leaves[tree] = forest.roots[tree]
     while n_moving > 0:
         n_moving = 0
         for tree in range(leaves.shape[0]):
@@ -29,6 +31,13 @@ def _find_leaves(forest, dense, leaves):
             if forest.children[node, 0] >= 0:
                 leaves[tree] = forest.children[node, 1 if _margin(forest, node, dense) > 0 else 0]
                 n_moving += 1
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _clear_topk(labels, scores):
+    for j in range(labels.shape[0]):
+        labels[j] = -1
+        scores[j] = -np.inf
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -69,9 +78,8 @@ def predict_forest(x_indptr, x_indices, x_data, block, forest, shape, labels, sc
     total = np.zeros(n_labels, np.float32)
     found = np.empty(n_labels, np.int32)
     leaves = np.empty(n_trees, np.int32)
-    labels[block[0] : block[1]] = -1
-    scores[block[0] : block[1]] = -np.inf
     for i in range(block[0], block[1]):
+        _clear_topk(labels[i], scores[i])
         row = x_indices[x_indptr[i] : x_indptr[i + 1]]
         spread_row(row, x_data[x_indptr[i] : x_indptr[i + 1]], dense)
         _find_leaves(forest, dense, leaves)
@@ -94,23 +102,26 @@ def predict_reranked(x_indptr, x_indices, x_data, block, forest, means, alpha, s
     total = np.zeros(n_labels, np.float32)
     found = np.empty(n_labels, np.int32)
     leaves = np.empty(n_trees, np.int32)
-    labels[block[0] : block[1]] = -1
-    scores[block[0] : block[1]] = -np.inf
     k = labels.shape[1]
     for i in range(block[0], block[1]):
+        _clear_topk(labels[i], scores[i])
         row = x_indices[x_indptr[i] : x_indptr[i + 1]]
         square = spread_row(row, x_data[x_indptr[i] : x_indptr[i + 1]], dense)
         _find_leaves(forest, dense, leaves)
         n_found = _add_votes(forest, leaves, total, found)
-        by_forest = np.empty(n_found, np.float64)
-        hope = np.empty(n_found, np.float64)
+        by_forest = np.empty(n_found, np.float32)
+        hope = np.empty(n_found, np.float32)
+        order = np.empty(n_found, np.int64)
         for a in range(n_found):
             gap = np.sqrt(square) - np.sqrt(means.squares[found[a]])
             by_forest[a] = alpha * np.log(total[found[a]] / n_trees)
             total[found[a]] = 0
             # The slack is more than rounding can add to a score.
             hope[a] = by_forest[a] + (1 - alpha) * log_q(means.gamma, gap * gap) + 1e-4 * means.gamma
-        for a in np.argsort(-hope):
+            order[a] = descending_key(hope[a], a)
+        sort_keys(order, n_found)
+        for key in order:
+            a = index_of(key)
             if hope[a] < scores[i, k - 1]:
                 break
             label = found[a]

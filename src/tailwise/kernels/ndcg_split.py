@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from tailwise.kernels.sorting import descending_key, index_of, sort_keys
+
 _MAX_ROUNDS = 100
 
 
@@ -32,15 +34,22 @@ def discount_of_rank(n):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _rank_labels(sums, discounts, keys, value):
-    """Write the discount each label has when labels are sorted by ``sums``, the larger first, then by index."""
+def _rank_labels(sums, discounts, keys):
+    """Replace each label's sum by the discount of its rank: the larger sum first, then by index."""
+    n_positive = 0
     for label in range(sums.shape[0]):
-        # The bits of a non-negative float order as the float does; inverted, they sort descending.
-        bits = np.int64(np.float32(sums[label]).view(np.int32))
-        keys[label] = ((np.int64(0x7FFFFFFF) - bits) << np.int64(32)) | np.int64(label)
-    keys.sort()
-    for position in range(keys.shape[0]):
-        value[keys[position] & np.int64(0xFFFFFFFF)] = discounts[position]
+        if sums[label] > 0:
+            keys[n_positive] = descending_key(sums[label], label)
+            n_positive += 1
+    sort_keys(keys, n_positive)
+    # Labels that no row of this side has come last and need no sorting.
+    position = n_positive
+    for label in range(sums.shape[0]):
+        if not sums[label] > 0:
+            sums[label] = discounts[position]
+            position += 1
+    for position in range(n_positive):
+        sums[index_of(keys[position])] = discounts[position]
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -57,14 +66,15 @@ def alternate_sides(labels, discounts, positive):
     keys = np.empty(labels.n_labels, np.int64)
     trace = np.empty(_MAX_ROUNDS, np.float64)
     for turn in range(_MAX_ROUNDS):
-        for_positive[:] = 0
-        for_negative[:] = 0
+        for label in range(labels.n_labels):
+            for_positive[label] = 0
+            for_negative[label] = 0
         for i in range(n):
             sums = for_positive if positive[i] else for_negative
             for a in range(labels.indptr[i], labels.indptr[i + 1]):
                 sums[labels.indices[a]] += labels.gains[a]
-        _rank_labels(for_positive, discounts, keys, for_positive)
-        _rank_labels(for_negative, discounts, keys, for_negative)
+        _rank_labels(for_positive, discounts, keys)
+        _rank_labels(for_negative, discounts, keys)
         gained = 0.0
         moved = 0
         for i in range(n):

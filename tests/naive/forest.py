@@ -1,0 +1,78 @@
+"""Plain twins of the forest's kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def logistic_objective(X, targets, costs, weights, bias):
+    """``|w|₁ + |b| + Σ c ln(1 + exp(-t (w·x + b)))``."""
+    margins = targets * (X @ weights + bias)
+    return np.abs(weights).sum() + abs(bias) + (costs * np.logaddexp(0, -margins)).sum()
+
+
+def discounts_by_rank(sums):
+    order = sorted(range(len(sums)), key=lambda label: (-sums[label], label))
+    discounts = np.empty(len(sums), np.float32)
+    for position, label in enumerate(order):
+        discounts[label] = 1 / np.log(2 + position)
+    return discounts
+
+
+def alternate_sides(gains, positive):
+    """Rankings and sides in turn; ``gains`` is dense (n, n_labels) float32. Returns sides and losses by round."""
+    positive = positive.copy()
+    losses = []
+    while True:
+        sums = {side: np.zeros(gains.shape[1], np.float32) for side in (True, False)}
+        for i, side in enumerate(positive):
+            sums[bool(side)] += gains[i]
+        value = {side: discounts_by_rank(sums[side]) for side in sums}
+        loss, moved = 0.0, False
+        for i in range(len(positive)):
+            labels = np.flatnonzero(gains[i])
+            here, there = (sum((gains[i, l] * value[side][l] for l in labels), np.float64(0)) for side in (True, False))
+            if here != there and positive[i] != (here > there):
+                positive[i] = here > there
+                moved = True
+            loss -= max(here, there)
+        losses.append(loss)
+        if not moved:
+            return positive, np.array(losses)
+
+
+def leaf_of(forest, root, x):
+    node = root
+    while forest.children[node, 0] >= 0:
+        own = slice(forest.weight_indptr[node], forest.weight_indptr[node + 1])
+        margin = x[forest.weight_indices[own]] @ forest.weights[own] + forest.bias[node]
+        node = forest.children[node, int(margin > 0)]
+    return node
+
+
+def forest_probabilities(forest, X, n_labels):
+    """Mean leaf shares of dense rows: (n, n_labels)."""
+    total = np.zeros((X.shape[0], n_labels))
+    for i, x in enumerate(X):
+        for root in forest.roots:
+            leaf = leaf_of(forest, root, x)
+            own = slice(forest.leaf_indptr[leaf], forest.leaf_indptr[leaf + 1])
+            total[i, forest.leaf_labels[own]] += forest.leaf_shares[own]
+    return total / len(forest.roots)
+
+
+def log_q(X, Y, rows, gamma):
+    """``-ln(1 + exp(γ/2 |x - μ_l|²))`` of every label for dense ``rows``: (n, n_labels), nan without training rows."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = Y.T @ X / Y.sum(axis=0)[:, None]
+        distances = ((rows[:, None, :] - means[None]) ** 2).sum(axis=2)
+        return -np.logaddexp(0, gamma / 2 * distances)
+
+
+def ranked(scores, k):
+    """The k best columns of each row that are finite, ties by index, padded by -1."""
+    out = np.full((scores.shape[0], k), -1)
+    for i, row in enumerate(scores):
+        best = [l for l in np.lexsort((np.arange(row.size), -row)) if np.isfinite(row[l])][:k]
+        out[i, : len(best)] = best
+    return out
