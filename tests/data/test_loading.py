@@ -1,5 +1,6 @@
 """load_dataset by path, and writing back: every format, pairs and single files, folders and their names."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tailwise.data import (
     TextDataset,
     convert,
     detect_format,
+    is_cached,
     load_dataset,
     read_names,
     write_dataset,
@@ -129,6 +131,17 @@ def test_label_names_in_every_form(tmp_path, texts):
         read_names(tmp_path / "names.json")
 
 
+def test_raw_texts_of_the_repository(tmp_path):
+    records = [{"uid": "u", "title": "Sea", "content": "of law", "target_ind": [10, 2], "target_rel": [1.0, 1.0]}]
+    lines = "".join(json.dumps(record) + "\n" for record in records)
+    names = "".join(json.dumps({"uid": str(i), "title": f"name {i}"}) + "\n" for i in range(11))
+    for name, text in (("trn.json.gz", lines), ("tst.json.gz", lines), ("lbl.json.gz", names)):
+        (tmp_path / name).write_bytes(gzip.compress(text.encode()))
+    found = load_dataset(tmp_path)
+    assert found.texts_test == ["Sea\nof law"] and found.label_ids == ["2", "10"]
+    assert found.label_names == ["name 2", "name 10"]
+
+
 def test_wrong_numbers_of_names_are_refused(tmp_path, data):
     write_dataset(data, tmp_path / "toy")
     (tmp_path / "toy" / "label_names.json").write_text('["only one"]')
@@ -215,6 +228,16 @@ def test_validation_split_and_summary(data, texts):
     assert texts.summary()["characters a training text"] == 8.5
     with pytest.raises(InvalidInput, match=r"fraction=1.5"):
         data.validation_split(1.5)
+
+
+@pytest.mark.skipif(
+    not is_cached("eurlex-4k"), reason="EURLex-4K has not been fetched; tailwise datasets fetch eurlex-4k"
+)
+def test_eurlex():
+    found = load_dataset("eurlex-4k")
+    assert found.X_train.shape == (15539, 5000) and found.Y_test.shape == (3809, 3993)
+    assert found.X_train.nnz == 3_684_773 and found.Y_train.nnz == 82_530
+    assert (np.diff(found.Y_train.indptr) == 0).sum() == 28
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the shared data folder is absent")

@@ -42,7 +42,7 @@ def fetch(name: str) -> Path:
     """The folder with the files of a registered data set: downloaded unless it is in the cache, always verified."""
     entry = find_registered(name)
     folder = _folder(entry)
-    if is_cached(name) and all(_digest(folder / file.name) == file.sha256 for file in entry.files):
+    if _is_whole(entry):
         return folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,6 @@ def fetch(name: str) -> Path:
             _extract(archive, file, scratch / file.name)
         archive.unlink()
         scratch.chmod(0o755)
-        shutil.rmtree(folder, ignore_errors=True)
         _publish(scratch, folder, entry)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -65,12 +64,19 @@ def fetch(name: str) -> Path:
 
 
 def _publish(scratch: Path, folder: Path, entry: RegisteredDataset) -> None:
+    """Rename ``scratch`` to ``folder``, unless another process has put the same data there in the meantime."""
+    if _is_whole(entry):
+        return
+    shutil.rmtree(folder, ignore_errors=True)
     try:
         scratch.rename(folder)
     except OSError as error:
-        # Another process may have put the same data there in the meantime.
-        if not is_cached(entry.name):
+        if not _is_whole(entry):
             raise DownloadError(f"cannot write to the cache {folder} ({error}); set TAILWISE_HOME") from error
+
+
+def _is_whole(entry: RegisteredDataset) -> bool:
+    return is_cached(entry.name) and all(_digest(_folder(entry) / file.name) == file.sha256 for file in entry.files)
 
 
 def _folder(entry: RegisteredDataset) -> Path:

@@ -60,12 +60,12 @@ def read_buffer(path: str | Path) -> np.ndarray:
     return np.memmap(path, np.uint8, mode="r").view(np.ndarray)
 
 
-def read_bytes(path: str | Path) -> bytes:
-    """The bytes of a file, unpacked if it ends in .gz or .xz."""
+def read_bytes(path: str | Path, size: int = -1) -> bytes:
+    """The bytes of a file, or its first ``size`` bytes, unpacked if it ends in .gz or .xz."""
     path = check_file(path)
     try:
         with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
-            return file.read()
+            return file.read(size)
     except _DAMAGED as error:
         raise DataFormatError(path, None, f"damaged compression ({error})", "a whole gz or xz file") from error
 

@@ -161,7 +161,7 @@ def _load_texts(sources: Sources, kind: str, options: _Options, names: Any, name
 
     texts_train, labels_train = read(sources.train)
     texts_test, labels_test = (None, []) if sources.test is None else read(sources.test)
-    ids = sorted({label for row in (*labels_train, *labels_test) for label in row})
+    ids = _sorted_ids({label for row in (*labels_train, *labels_test) for label in row})
     if not ids:
         raise DataFormatError(sources.train, None, "no label in any row", "at least one label")
     return TextDataset(
@@ -174,6 +174,10 @@ def _load_texts(sources: Sources, kind: str, options: _Options, names: Any, name
         name=name,
         source=str(sources.train.parent if sources.test else sources.train),
     )
+
+
+def _sorted_ids(ids: set[str]) -> list[str]:
+    return sorted(ids, key=int) if all(label.isascii() and label.isdecimal() for label in ids) else sorted(ids)
 
 
 def encode_labels(labels: Sequence[Sequence[str]], ids: Sequence[str]) -> sparse.csr_array:

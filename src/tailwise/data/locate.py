@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from tailwise.data.files import check_file, plain_name, plain_suffix, read_buffer, read_text, shown
+from tailwise.data.files import check_file, plain_name, plain_suffix, read_bytes, read_text, shown
 from tailwise.data.records import TEXT_FORMATS
 from tailwise.errors import DataFormatError, InvalidInput
 
@@ -31,7 +31,7 @@ _BY_CONTENT = {".txt", ".xmc", ".dat", ".data", ".json", ""}
 _TRAIN = {"train", "trn", "training"}
 _TEST = {"test", "tst", "testing"}
 _VALIDATION = {"dev", "valid", "validation", "val"}
-_LABEL_NAMES = {"labelnames", "yf"}
+_LABEL_NAMES = {"labelnames", "yf", "lbl"}
 _FEATURE_NAMES = {"featurenames", "xf"}
 
 
@@ -51,7 +51,7 @@ def detect_format(path: str | Path) -> str:
     suffix = plain_suffix(path)
     if suffix in _BY_SUFFIX:
         return _BY_SUFFIX[suffix]
-    head = read_buffer(path)[:4096].tobytes().removeprefix(b"\xef\xbb\xbf")
+    head = read_bytes(path, 4096).removeprefix(b"\xef\xbb\xbf")
     line = head.partition(b"\n")[0]
     if head.startswith(b"PAR1"):
         return "parquet"
@@ -104,14 +104,19 @@ def _locate_in(folder: Path, files: list[Path]) -> Sources:
 
 
 def read_names(path: str | Path) -> list[str] | dict[str, str]:
-    """Names from a file: one a line, or JSON: a list, or an object from id to name."""
+    """Names from a file: one a line, a JSON list, a JSON object from id to name, or JSON Lines with a "title" each.
+
+    JSON Lines are the repository's ``lbl.json``, whose ids are the line numbers from 0.
+    """
     path = Path(path)
     text = read_text(path)
     if plain_suffix(path) != ".json":
         return text.splitlines()
     try:
+        if re.match(r'\s*\{[^\n]*"title"[^\n]*\}\s*\n\s*\{', text):
+            return {str(place): json.loads(line)["title"] for place, line in enumerate(text.strip().split("\n"))}
         names = json.loads(text)
-    except ValueError as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise DataFormatError(path, getattr(error, "lineno", None), str(error), "JSON: a list or an object") from error
     values: Iterable[object] = names.values() if isinstance(names, dict) else names if isinstance(names, list) else [0]
     if not all(isinstance(value, str) for value in values):

@@ -27,7 +27,7 @@ _TEXT_COLUMNS = (
     ("title",),
     ("abstract",),
 )
-_LABEL_COLUMNS = ("labels", "label", "subjects", "tags")
+_LABEL_COLUMNS = ("labels", "label", "subjects", "tags", "target_ind")
 
 
 class Records(NamedTuple):
@@ -68,7 +68,7 @@ def read_records(
         Columns whose texts are joined, a line each. By default "text", or "title" with "abstract", "description" or
         "content". A missing value (null) is an empty text; a missing column is refused.
     label_column : str, optional
-        The column of the labels; by default "labels", "label", "subjects" or "tags".
+        The column of the labels; by default "labels", "label", "subjects", "tags" or "target_ind".
     label_separator : str, optional
         What separates labels inside a string; by default ";".
     with_labels : bool
@@ -133,8 +133,11 @@ def _write_delimited(
     file: Any, texts: Sequence[str], labels: Sequence[Sequence[str]], delimiter: str, separator: str
 ) -> None:
     out = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(["text", "labels"])
+    plain, quoting = (
+        csv.writer(out, delimiter=delimiter, lineterminator="\n", quoting=quoting)
+        for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
+    )
+    plain.writerow(["text", "labels"])
     for text, row in zip(texts, labels, strict=True):
         for label in row:
             if separator in label or label != label.strip() or not label:
@@ -142,7 +145,9 @@ def _write_delimited(
                     f"the label {label!r} cannot be told apart between separators {separator!r}; "
                     "choose another label_separator, or write jsonl or parquet"
                 )
-        writer.writerow([text, separator.join(row)])
+        fields = [text, separator.join(row)]
+        # Python before 3.13 leaves a lone carriage return unquoted, which readers take for the end of the row.
+        (quoting if any("\r" in field for field in fields) else plain).writerow(fields)
     out.flush()
     out.detach()
 

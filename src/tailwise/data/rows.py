@@ -45,13 +45,17 @@ def parse(
     """
     check_choice("duplicates", duplicates, ("refuse", "merge"))
 
-    def parse_block(block: tuple[int, int]) -> tuple[parsing.ParsedRows, bool]:
+    def parse_block(block: tuple[int, int]) -> tuple[parsing.ParsedRows, bool] | DataFormatError:
+        # An error is handed back, not raised: the first one of the file is reported, whichever thread meets it first.
         return _parse_block(path, buffer, block, limits)
 
     blocks = _line_blocks(buffer, start)
-    parsed = map_blocks(
-        parse_block, blocks, n_jobs=n_jobs, description=f"Reading {path.name}" if len(blocks) > 8 else ""
-    )
+    description = f"Reading {path.name}" if len(blocks) > 8 else ""
+    parsed = []
+    for part in map_blocks(parse_block, blocks, n_jobs=n_jobs, description=description):
+        if isinstance(part, DataFormatError):
+            raise part
+        parsed.append(part)
     parts = [part for part, _ in parsed]
     starts = np.concatenate([part.starts for part in parts]) if parts else np.empty(0, np.int64)
     X = _stack([(part.x_data, part.x_indices, part.x_indptr) for part in parts], limits.n_features)
@@ -80,7 +84,7 @@ def _line_blocks(buffer: np.ndarray, start: int) -> list[tuple[int, int]]:
 
 def _parse_block(
     path: Path, buffer: np.ndarray, block: tuple[int, int], limits: Limits
-) -> tuple[parsing.ParsedRows, bool]:
+) -> tuple[parsing.ParsedRows, bool] | DataFormatError:
     first, last = block
     piece, offset = buffer, 0
     if buffer[last - 1] != ord("\n"):
@@ -98,7 +102,7 @@ def _parse_block(
     )
     code, at, ordered, rows, n_x, n_y = parsing.parse_rows(piece, first, last, *limits, out)
     if code != parsing.OK:
-        raise _refusal(path, buffer, int(at) + offset, code, limits)
+        return _refusal(path, buffer, int(at) + offset, code, limits)
     found = parsing.ParsedRows(
         out.starts[:rows] + offset,
         out.x_indptr[: rows + 1],
