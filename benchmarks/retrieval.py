@@ -53,10 +53,10 @@ def make_labels(n_labels: int, dim: int, seed: int = 0) -> tuple[np.ndarray, np.
     n_clusters = int(n_labels**0.5)
     centres = unit(rng.standard_normal((n_clusters, dim)))
     noise = rng.standard_normal((n_labels, dim), dtype=np.float32) / np.float32(dim**0.5)
-    vectors = unit(centres[rng.integers(n_clusters, size=n_labels)] + noise)
+    vectors = unit(centres[rng.integers(n_clusters, size=n_labels)] + 1.5 * noise)
     counts = np.maximum(1, 10_000 / (1 + rng.permutation(n_labels)) ** 0.7).astype(np.int64)
     wanted = rng.choice(n_labels, size=QUERIES, p=counts / counts.sum())
-    queries = unit(vectors[wanted] + 0.5 * unit(rng.standard_normal((QUERIES, dim))))
+    queries = unit(vectors[wanted] + unit(rng.standard_normal((QUERIES, dim))))
     return vectors, queries, counts
 
 

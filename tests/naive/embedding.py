@@ -85,3 +85,11 @@ def top_k(vectors, labels, query, k):
     """Best labels by inner product, ties by label."""
     ranked = sorted(zip(-(vectors.astype(np.float64) @ query.astype(np.float64)), labels, strict=True))
     return [int(label) for _, label in ranked[:k]]
+
+
+def adam(value, mean, square, gradient, step, rate):
+    """Algorithm 1 of Kingma and Ba, with their constants; the new value and moments."""
+    mean = 0.9 * mean + 0.1 * gradient
+    square = 0.999 * square + 0.001 * gradient**2
+    best_mean, best_square = mean / (1 - 0.9**step), square / (1 - 0.999**step)
+    return value - rate * best_mean / (np.sqrt(best_square) + 1e-8), mean, square
