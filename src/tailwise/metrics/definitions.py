@@ -6,25 +6,24 @@ the row. The plain form has ``g = y``; the propensity-scored form (prefix ``ps``
 Jain et al., 2016) and is reported relative to the same formula on the best ranking of the observed labels.
 A *label metric* counts over labels instead of rows.
 
-========== ======================================= =================================================================
-name       a row (a label) earns                   remarks
-========== ======================================= =================================================================
-p@k        Σ g / k
-ndcg@k     Σ g_j / log2(j+1), divided by the       the normaliser of the public evaluation code: min(k, labels)
-           best value of min(k, \\|y\\|) labels       terms, the same in psndcg@k
-recall@k   Σ g / R                                 R = labels of the row, truly relevant ones where that is known
-f1@k       2 Σ g / (labels predicted + R)          mean of the rows' F-scores
-mrr        Σ (g_j / j) / R                         mean over *all* relevant labels, as propensity scoring needs it
-adg        Σ (g_j / log2(j+1)) / R                 average discounted gain
-hamming    wrong labels: Σ g - 2 Σ_hits g + k      labels a row, smaller is better; pshamming is Theorem 4.4
-hit@k      1 if any of the k is correct            no propensity-scored form
-mrr_first  1 / place of the first correct label    the usual reciprocal rank; no propensity-scored form
-coverage@k labels correct in some row's top k      over the distinct labels of the truth
-predicted@k labels in some row's top k             over all labels
-macro_p@k  correct / predicted, by label           mean over all labels, 0 for one that is never predicted
-macro_recall@k, macro_f1@k                         likewise, 0 where there is nothing to divide by
-========== ======================================= =================================================================
+| name | a row (a label) earns | remarks |
+|---|---|---|
+| p@k | Σ g / k | |
+| ndcg@k | Σ g_j / log2(j+1), over that of min(k, labels of the row) hits | as in the public evaluation code |
+| recall@k | Σ g / R | R = labels of the row; the truly relevant ones where that is known |
+| f1@k | 2 Σ g / (labels predicted + R) | the mean of the rows' F-scores |
+| mrr | Σ (g_j / j) / R | the mean over *all* relevant labels: only so can it be propensity-scored |
+| adg | Σ (g_j / log2(j+1)) / R | average discounted gain |
+| hamming | Σ_true g - 2 Σ_hits g + labels predicted | wrong labels a row, smaller is better; Theorem 4.4 |
+| hit@k | 1 if one of the k is correct | no propensity-scored form |
+| mrr_first | 1 / place of the first correct label | the usual reciprocal rank; no propensity-scored form |
+| coverage@k | 1 if it is correct in some row's top k | over the distinct labels of the truth |
+| predicted@k | 1 if it is in some row's top k | over all labels |
+| macro_p@k | correct / predicted | the mean over all labels, 0 for one that is never predicted |
+| macro_recall@k | correct / true | likewise, 0 for one that no row has |
+| macro_f1@k | 2 correct / (predicted + true) | likewise |
 
+mrr, adg, hamming and mrr_first look at the whole prediction unless a k is given.
 A slice (``recall@5:tail``) keeps the predictions and lets only the slice's labels count. p@k and hamming then sum to
 the whole over head, torso and tail. ndcg@k averages over the rows that have a label of the slice. recall@k, f1@k, mrr
 and adg pool all (row, label) pairs, as if a row with t labels were t rows with one: sums over sums. Their scored forms
