@@ -18,6 +18,7 @@ from tailwise.data.text_features import TextFeatures
 from tailwise.errors import InvalidInput, NotFitted
 from tailwise.metrics.slices import label_slices
 from tailwise.propensity import JainPropensity, Propensity
+from tailwise.validation import unit_rows
 
 RARITIES = ("head", "torso", "tail")
 
@@ -159,11 +160,14 @@ class Tagger(persistence.Saveable, BaseEstimator):
     def explain(self, text: Any, label: str | int, n: int = 10) -> Explanation:
         """The ``n`` words of ``text`` that spoke for and the ``n`` that spoke against ``label``.
 
-        ``label`` is a name, an id or a column number. The model, or the one inside a wrapper, must be linear.
+        ``label`` is a name, an id or a column number. The model, or the one inside a wrapper, must be linear; the score
+        explained is its margin, before probabilities or re-ranking.
         """
         index = self.find_label(label)
         x = sparse.csr_array(self.rows([text] if isinstance(text, str) else text))
         linear = linear_part(self.model_)
+        if getattr(linear, "normalize", True):
+            x = unit_rows(x)
         weights = linear.weights_[x.indices][:, [index]].toarray().ravel()
         bias = float(linear.bias_[index])
         values = (x.data * weights).astype(float)

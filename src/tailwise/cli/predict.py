@@ -10,7 +10,7 @@ import typer
 
 from tailwise.cli import inputs, output
 
-_ROWS_AT_ONCE = 10_000
+_ROWS_AT_ONCE = 2000
 
 
 def predict(

@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from tailwise.base import TopK
+from tailwise.base import TopK, XMCModel
 from tailwise.errors import InvalidInput
+from tailwise.parallel import progress, row_blocks
 from tailwise.propensity import JainPropensity, jain_inverse
 from tailwise.tagger import Tagger
 from tailwise.tail import PropensityReranker, TradeOff, classifier_norms
 from tailwise.tail.wrapper import as_probabilities
+
+_ROWS_A_BLOCK = 2000
 
 
 class Rows(NamedTuple):
@@ -120,10 +123,10 @@ def _judge_one(name: str, tagger: Tagger, rows: Rows, column: dict[str, int], n_
     model = tagger.model_
     start = perf_counter()
     X = tagger.rows(rows.rows)
-    topk = model.predict_topk(X, k)
+    topk = predict_in_blocks(model, X, k, f"Predicting with {name}")
     seconds = perf_counter() - start
     ranked = model.base_ if isinstance(model, TradeOff | PropensityReranker) else model
-    candidates = topk if ranked is model else ranked.predict_topk(X, k)
+    candidates = topk if ranked is model else predict_in_blocks(ranked, X, k, f"Candidates of {name}")
     place = np.append(np.array([column[label] for label in tagger.label_ids_], np.int32), -1)
     norms = _norms_of(model)
     if norms is not None:
@@ -140,6 +143,16 @@ def _judge_one(name: str, tagger: Tagger, rows: Rows, column: dict[str, int], n_
         norms,
         seconds,
     )
+
+
+def predict_in_blocks(model: XMCModel, X: Any, k: int, description: str) -> TopK:
+    """``model.predict_topk(X, k)`` with a progress bar."""
+    parts = []
+    with progress(description, X.shape[0]) as advance:
+        for first, last in row_blocks(X.shape[0], _ROWS_A_BLOCK):
+            parts.append(model.predict_topk(X[first:last], k))
+            advance(last - first)
+    return TopK(np.concatenate([part.labels for part in parts]), np.concatenate([part.scores for part in parts]))
 
 
 def unseen_propensity(tagger: Tagger) -> float:

@@ -1,0 +1,93 @@
+"""Ours beside the published figures."""
+
+import csv
+import io
+
+import pytest
+
+import tailwise
+from tailwise import make_longtail
+from tailwise.cli import main
+from tailwise.errors import DownloadError, InvalidInput
+from tailwise.experiments import reproduce as work
+from tailwise.experiments.methods import METHODS, Method, select
+
+
+@pytest.fixture(scope="module")
+def data():
+    small = make_longtail(400, 200, 60, random_state=0)
+    small.name = "EURLex-4K"
+    return small
+
+
+@pytest.fixture(scope="module")
+def rows(data):
+    published = Method("Centroid", ("Centroid",), lambda tw: tw.Centroid(), "DiSMEC")
+    return work.reproduce(data, [*select(["popularity"]), published])
+
+
+def test_rows_hold_metrics_costs_and_the_published_figures(rows):
+    popular, centroid = rows
+    assert popular.published == {}
+    assert centroid.published["p@1"] == 82.4
+    assert centroid.difference("p@1") == pytest.approx(centroid.values["p@1"] - 82.4)
+    assert popular.difference("p@1") is None
+    assert centroid.train_seconds > 0
+    assert centroid.peak_mb > 10
+
+
+def test_the_values_are_those_of_evaluate(data, rows):
+    topk = tailwise.Centroid().fit(data.X_train, data.Y_train).predict_topk(data.X_test, 5)
+    propensity = tailwise.JainPropensity().fit(data.Y_train)
+    expected = tailwise.evaluate(data.Y_test, topk, ["psp@3"], propensity=propensity, confidence=None)
+    assert rows[1].values["psp@3"] == pytest.approx(expected["psp@3"].value)
+
+
+def test_the_three_tables_say_the_same(rows, tmp_path):
+    markdown, plain, html = (path.read_text() for path in work.write_tables(tmp_path, "A title", rows))
+    assert markdown.startswith("# A title\n\n| method |")
+    assert "| published | 82.4 |" in markdown
+    found = list(csv.DictReader(io.StringIO(plain)))
+    assert [row["method"] for row in found] == ["Popularity", "Centroid"]
+    assert float(found[1]["psp@3"]) == pytest.approx(rows[1].values["psp@3"], abs=1e-4)
+    assert found[1]["published p@1"] == "82.4"
+    assert "<h1>A title</h1>" in html
+    assert html.count("<tr>") == 1 + len(work.table_rows(rows))
+
+
+def test_rows_are_kept_as_they_come(data):
+    seen = []
+    work.reproduce(data, select(["popularity", "centroid"]), on_row=lambda rows: seen.append(len(rows)))
+    assert seen == [1, 2]
+
+
+def test_methods_this_version_lacks_are_left_out():
+    missing = Method("Future", ("NoSuchModel",), lambda tw: tw.NoSuchModel())
+    assert not missing.is_there
+    assert all(method.is_there for method in select())
+    assert {method.name for method in select(demo=True)} == {m.name for m in METHODS if m.demo and m.is_there}
+
+
+def test_an_unknown_method_is_refused_with_the_known_ones():
+    with pytest.raises(InvalidInput, match=r"'gradient' is not known; choose from Popularity"):
+        select(["gradient"])
+
+
+def test_without_the_dataset_the_demo_says_what_stands_in(monkeypatch):
+    def fail(name):
+        raise DownloadError("no index can be reached")
+
+    monkeypatch.setattr(work, "load_dataset", fail)
+    stand_in, note = work.demo_dataset()
+    assert stand_in.n_labels == 2000
+    assert "no index can be reached" in note
+    assert "synthetic" in note
+
+
+def test_the_command_prints_and_writes_the_table(monkeypatch, tmp_path, capsys, data):
+    monkeypatch.setattr(work, "demo_dataset", lambda: (data, "a stand-in"))
+    assert main(["reproduce", "--demo", "--methods", "popularity,centroid", "-o", str(tmp_path / "out")]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.splitlines()[0].split()[:3] == ["method", "P@1", "P@3"]
+    assert "note: a stand-in" in captured.err
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["table.csv", "table.html", "table.md"]
