@@ -198,31 +198,11 @@ class SampledObjective:
 
     def row_loss(self, plan: Plan, rows: slice, vectors: Any, labels: Any, log_scale: Any) -> Any:
         """See :class:`Objective`."""
-        here, mine, where = plan.examples.part(rows)
-        at, own = _index(here, vectors), _index(mine, vectors)
-        known = np.arange(self.prior.size) if plan.labels is None else plan.labels
-        y = known[mine][:, None]
-        if self.sampler == "model":
-            scores = vectors @ labels.T
-            generator = torch.Generator(vectors.device).manual_seed(plan.notes["seed"] + rows.start)
-            shares = torch.softmax(scores.detach(), 1)
-            drawn = torch.multinomial(shares, self.n_negatives, replacement=True, generator=generator)
-            positive, negatives = scores[at, own], scores.gather(1, drawn)[at]
-            other = drawn.cpu().numpy()[here]
-            q_negative, q_positive = shares.gather(1, drawn)[at], shares[at, own][:, None]
-        else:
-            positive = (vectors[at] * labels[own]).sum(1)
-            sets = slice(rows.start // _ROWS_A_DRAW, -(-rows.stop // _ROWS_A_DRAW))
-            negatives = _against_their_sets(vectors, labels, _index(plan.notes["negatives"][sets], vectors))[at]
-            set_of_example = plan.examples.rows[where] // _ROWS_A_DRAW
-            other = known[plan.notes["negatives"]][set_of_example]
-            q = self.q if self.q is not None else self.prior
-            q_negative, q_positive = positive.new_tensor(q[other]), positive.new_tensor(q[y])
-        prior_positive, prior_negative = (positive.new_tensor(self.prior[index]) for index in (y, other))
-        draw = Draw(self.n_negatives, y, other, q_positive, q_negative, prior_positive, prior_negative)
-        excluded = y == other
-        if plan.notes.get("source") is not None:
-            excluded = excluded | (plan.examples.rows[where][:, None] == plan.notes["source"][set_of_example])
+        positive, negatives, draw, excluded = (
+            self._from_model(plan, rows, vectors, labels)
+            if self.sampler == "model"
+            else self._from_sets(plan, rows, vectors, labels)
+        )
         weights = torch.as_tensor(self.weighting(draw), dtype=positive.dtype, device=positive.device)
         weights = weights.expand(negatives.shape).masked_fill(torch.from_numpy(excluded).to(positive.device), 0)
         if self.loss == "contrastive":
@@ -230,6 +210,37 @@ class SampledObjective:
         else:
             total = sampled_softmax(positive, negatives, weights)
         return total.sum() / plan.examples.labels.size
+
+    def _from_model(self, plan: Plan, rows: slice, vectors: Any, labels: Any) -> tuple[Any, Any, Draw, np.ndarray]:
+        """Scores of the examples' labels and negatives, what a weighting sees of them, and which draws do not count."""
+        here, y, _ = plan.examples.part(rows)
+        at, own = _index(here, vectors), _index(y, vectors)
+        scores = vectors @ labels.T
+        q = torch.softmax(scores.detach(), 1)
+        generator = torch.Generator(vectors.device).manual_seed(plan.notes["seed"] + rows.start)
+        drawn = torch.multinomial(q, self.n_negatives, replacement=True, generator=generator)
+        other = drawn.cpu().numpy()[here]
+        draw = self._draw(y[:, None], other, q[at, own][:, None], q.gather(1, drawn)[at])
+        return scores[at, own], scores.gather(1, drawn)[at], draw, y[:, None] == other
+
+    def _from_sets(self, plan: Plan, rows: slice, vectors: Any, labels: Any) -> tuple[Any, Any, Draw, np.ndarray]:
+        """As :meth:`_from_model`, from the plan's sets of negatives."""
+        here, mine, where = plan.examples.part(rows)
+        at, own = _index(here, vectors), _index(mine, vectors)
+        sets = slice(rows.start // _ROWS_A_DRAW, -(-rows.stop // _ROWS_A_DRAW))
+        negatives = _against_their_sets(vectors, labels, _index(plan.notes["negatives"][sets], vectors))[at]
+        own_row = plan.examples.rows[where]
+        known, q = np.asarray(plan.labels), np.asarray(self.q)
+        y, other = known[mine][:, None], known[plan.notes["negatives"]][own_row // _ROWS_A_DRAW]
+        excluded = y == other
+        if plan.notes["source"] is not None:
+            excluded |= own_row[:, None] == plan.notes["source"][own_row // _ROWS_A_DRAW]
+        draw = self._draw(y, other, vectors.new_tensor(q[y]), vectors.new_tensor(q[other]))
+        return (vectors[at] * labels[own]).sum(1), negatives, draw, excluded
+
+    def _draw(self, y: np.ndarray, other: np.ndarray, q_positive: Any, q_negative: Any) -> Draw:
+        prior_positive, prior_negative = (q_negative.new_tensor(self.prior[index]) for index in (y, other))
+        return Draw(self.n_negatives, y, other, q_positive, q_negative, prior_positive, prior_negative)
 
     def label_loss(self, plan: Plan, part: int, labels: Any) -> Any:
         """Nothing: labels are not regularised."""
