@@ -65,6 +65,7 @@ _HOME_OF = {
     "DiSMEC": "linear",
     "PWDiSMEC": "linear",
     "PPDSparse": "linear",
+    "ProXML": "linear",
     "load": "persistence",
     "set_progress": "parallel",
     "TailwiseError": "errors",

@@ -1,6 +1,6 @@
 from contracts import ModelContract
 
-from tailwise import DiSMEC, PPDSparse, PWDiSMEC
+from tailwise import DiSMEC, PPDSparse, ProXML, PWDiSMEC
 
 
 class TestDiSMEC(ModelContract):
@@ -21,3 +21,8 @@ class TestPWDiSMEC(ModelContract):
 class TestPPDSparse(ModelContract):
     def make(self, **params):
         return PPDSparse(**params)
+
+
+class TestProXML(ModelContract):
+    def make(self, **params):
+        return ProXML(**({"C": 10.0} | params))

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tailwise.kernels.l1 import Columns, solve_l1
 from tailwise.kernels.logistic import solve_logistic
 from tailwise.kernels.problems import Labels, Rows, Weights
 from tailwise.kernels.svm import Settings, solve_svm
@@ -75,13 +76,31 @@ def solve_block(rows: Rows, labels: Labels, options: Options = DEFAULTS) -> Weig
     centre = options.bias_centre
     if centre is None:
         centre = np.nan if logistic else -1.0
-    labels = Labels(
+    settings = _settings(options, centre)
+    return _joined(rows, (solve_logistic if logistic else solve_svm)(rows, _plain(labels), settings))
+
+
+def solve_l1_block(rows: Rows, columns: Columns, labels: Labels, options: Options = DEFAULTS) -> Weights:
+    """As :func:`solve_block` for ``min |w|₁ + |v| + Σ_i C_i max(0, 1 - z_i (w·x_i + b))²``: sparse without pruning.
+
+    ``columns`` is ``to_columns(rows)``, made once for all blocks. ``options.tol`` is the largest violation of an
+    optimality condition, in units of the penalty; ``loss`` and ``l1`` do not apply.
+    """
+    centre = -1.0 if options.bias_centre is None else options.bias_centre
+    return _joined(rows, solve_l1(rows, columns, _plain(labels), _settings(options, centre)))
+
+
+def _plain(labels: Labels) -> Labels:
+    return Labels(
         labels.indptr.astype(np.int64, copy=False),
         labels.positions.astype(np.int32, copy=False),
         labels.positive_costs.astype(np.float32, copy=False),
         labels.negative_costs.astype(np.float32, copy=False),
     )
-    settings = Settings(
+
+
+def _settings(options: Options, centre: float) -> Settings:
+    return Settings(
         options.loss == "squared_hinge",
         float(options.l1),
         float(options.tol),
@@ -92,7 +111,11 @@ def solve_block(rows: Rows, labels: Labels, options: Options = DEFAULTS) -> Weig
         float(options.prune),
         int(options.seed),
     )
-    begin, count, features, values, bias = (solve_logistic if logistic else solve_svm)(rows, labels, settings)
+
+
+def _joined(rows: Rows, solved: tuple[np.ndarray, ...]) -> Weights:
+    """A kernel's output in label order, local feature numbers replaced by features of X."""
+    begin, count, features, values, bias = solved
     indptr = np.zeros(count.shape[0] + 1, np.int64)
     np.cumsum(count, out=indptr[1:])
     order = np.repeat(begin - indptr[:-1], count) + np.arange(indptr[-1])

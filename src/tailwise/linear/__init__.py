@@ -2,5 +2,6 @@
 
 from tailwise.linear.dismec import DiSMEC, PWDiSMEC
 from tailwise.linear.ppd_sparse import PPDSparse
+from tailwise.linear.proxml import ProXML
 
-__all__ = ["DiSMEC", "PPDSparse", "PWDiSMEC"]
+__all__ = ["DiSMEC", "PPDSparse", "PWDiSMEC", "ProXML"]

@@ -9,15 +9,14 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK
-from tailwise.errors import InvalidInput
 from tailwise.kernels.problems import Labels, Rows, Weights
 from tailwise.kernels.solve import Options, solve_block
 from tailwise.linear.one_vs_rest import OneVsRest
+from tailwise.linear.weighting import check_weighting, propensity_weights
 from tailwise.propensity import resolve_propensity
 from tailwise.validation import check_choice, check_number
 
 _LOSSES = ("squared_hinge", "hinge", "logistic")
-_SMALLEST_WEIGHT = 1e-3
 
 
 class DiSMEC(OneVsRest):
@@ -90,7 +89,7 @@ class DiSMEC(OneVsRest):
         check_choice("loss", self.loss, _LOSSES)
         check_number("bias_scale", self.bias_scale, low=0)
 
-    def _solve(self, rows: Rows, labels: Labels, seed: int) -> Weights:
+    def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any) -> Weights:
         options = Options(loss=self.loss, tol=self.tol, bias_scale=self.bias_scale, prune=self.prune, seed=seed)
         return solve_block(rows, labels, options)
 
@@ -113,7 +112,7 @@ class PWDiSMEC(DiSMEC):
 
     Parameters
     ----------
-    weighting : {"tail", "convex"} or callable
+    weighting : {"tail", "convex", "none"} or callable
         From the propensities (n_labels,) to the weights of the positives.
     propensity : Propensity, array of n_labels or None
         None is ``JainPropensity()``; an estimator is fitted on the training labels.
@@ -161,29 +160,3 @@ class PWDiSMEC(DiSMEC):
     def _positive_costs(self, Y: sparse.csr_array) -> np.ndarray:
         self.propensity_ = resolve_propensity(self.propensity, Y)
         return super()._positive_costs(Y) * propensity_weights(self.weighting, self.propensity_)
-
-
-def check_weighting(weighting: Any) -> None:
-    """Refuse what is neither the name of a weighting nor a function."""
-    if not callable(weighting):
-        check_choice("weighting", weighting, ("tail", "convex"))
-
-
-def propensity_weights(weighting: str | Callable[[np.ndarray], np.ndarray], propensity: np.ndarray) -> np.ndarray:
-    """Weights of positives: ``1/p - 1`` ("tail", at least 0.001), ``2/p - 1`` ("convex"), or what a function returns.
-
-    >>> propensity_weights("convex", np.array([0.5, 1.0]))
-    array([3., 1.])
-    """
-    if weighting == "convex":
-        return 2 / propensity - 1
-    if weighting == "tail":
-        return np.maximum(1 / propensity - 1, _SMALLEST_WEIGHT)
-    assert callable(weighting)
-    weights = np.asarray(weighting(propensity), np.float64)
-    if weights.shape != propensity.shape or not (np.isfinite(weights) & (weights > 0)).all():
-        raise InvalidInput(
-            f"weighting={weighting!r} returned shape {weights.shape} with values that are not all finite and above 0; "
-            f"it must map {propensity.shape[0]:,} propensities to as many positive weights"
-        )
-    return weights

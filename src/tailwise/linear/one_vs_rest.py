@@ -45,8 +45,12 @@ class OneVsRest(XMCModel):
     bias_: np.ndarray
 
     @abstractmethod
-    def _solve(self, rows: Rows, labels: Labels, seed: int) -> Weights:
+    def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any) -> Weights:
         """Solve one block of labels: a pure function of its arguments and the parameters."""
+
+    def _prepare(self, rows: Rows) -> Any:
+        """What every block shares besides the rows; made once."""
+        return None
 
     def _positive_costs(self, Y: sparse.csr_array) -> np.ndarray:
         """C of each label's positives: (n_labels,)."""
@@ -64,6 +68,7 @@ class OneVsRest(XMCModel):
         costs = self._positive_costs(Y)
         X = unit_rows(X) if self.normalize else X
         rows = pack_rows(X.indptr, X.indices, X.data, X.shape[1])
+        prepared = self._prepare(rows)
         by_label = sparse.csc_array(Y)
         by_label.sort_indices()
         order = np.argsort(-self.label_counts_, kind="stable")
@@ -71,7 +76,7 @@ class OneVsRest(XMCModel):
         blocks = [order[start : start + _LABELS_A_BLOCK] for start in range(0, order.size, _LABELS_A_BLOCK)]
 
         def solve(block: np.ndarray) -> Weights:
-            return self._solve(rows, _labels_of(by_label, block, costs, self.C), seed)
+            return self._solve(rows, _labels_of(by_label, block, costs, self.C), seed, prepared)
 
         solved = map_blocks(
             solve, blocks, n_jobs=self.n_jobs, description=f"Training {type(self).__name__}", weight=len

@@ -56,6 +56,6 @@ class PPDSparse(OneVsRest):
         super()._check_params()
         check_number("l1", self.l1, low=0)
 
-    def _solve(self, rows: Rows, labels: Labels, seed: int) -> Weights:
+    def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any) -> Weights:
         options = Options(loss="hinge", l1=self.l1, tol=self.tol, prune=self.prune, seed=seed)
         return solve_block(rows, labels, options)
