@@ -179,3 +179,11 @@ def test_datasets_list(run):
 
 def test_completion_is_offered(run):
     assert "--install-completion" in run("--help").out
+
+
+def test_the_shell_completes_verbs_and_models(run, monkeypatch):
+    monkeypatch.setenv("_TAILWISE_COMPLETE", "complete_bash")
+    for words, position, expected in (("tailwise ev", 1, "evaluate"), ("tailwise train --model cen", 3, "centroid")):
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(position))
+        assert expected in run().out.split()

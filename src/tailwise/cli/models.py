@@ -84,8 +84,8 @@ class Choice(NamedTuple):
 
 
 MINUTES_FOR_ONE_VS_REST = 20
-_SECONDS_PER_LABEL_AND_VALUE = 1.3e-9 * 2
-"""CPU-seconds of one-vs-rest training for each label and stored feature value: about two scans of X a label."""
+_SECONDS_PER_LABEL_AND_VALUE = 1.3e-9
+"""CPU-seconds of one-vs-rest training for each label and stored feature value, as measured on EURLex-4K."""
 
 
 def choose_model(n_rows: int, n_labels: int, n_values: int) -> Choice:

@@ -20,6 +20,7 @@ def report(
     text_columns: inputs.TextColumns = None,
     label_column: inputs.LabelColumn = None,
     label_separator: inputs.LabelSeparator = None,
+    label_names: inputs.LabelNames = None,
     format: inputs.Format = None,
     duplicates: inputs.Duplicates = None,
     as_json: output.Json = False,
@@ -36,7 +37,7 @@ def report(
     from tailwise.experiments.report import CANDIDATES, build_report
     from tailwise.experiments.trial import judge
 
-    reading = inputs.Reading(text_columns, label_column, label_separator, format, duplicates)
+    reading = inputs.Reading(text_columns, label_column, label_separator, format, duplicates, label_names)
     rows = inputs.read_rows(data, reading, part="test")
     trial = judge(inputs.open_taggers(models), rows, max(k, CANDIDATES))
     say_unseen(trial)
