@@ -37,7 +37,14 @@ def digits(monkeypatch, tmp_path):
 
 class TestLosses:
     def test_same_bytes_for_any_number_of_jobs_and_the_claim(self, digits, tmp_path, monkeypatch):
-        small = {"rows": 300, "test_rows": 300, "propensities": [0.3, 1.0], "repeats": 1, "epochs": 6, "hidden": 32}
+        small = {
+            "rows": 300,
+            "test_rows": 300,
+            "propensities": [0.3, 1.0],
+            "repeats": 1,
+            "hidden": 16,
+            "learning_rate": 0.01,
+        }
         quick = loss_correction.choose("quick", {})
         monkeypatch.setattr("tailwise.experiments.loss_correction.LOSSES", ("cross_entropy", "squared_error"))
         experiment = replace(loss_correction.EXPERIMENT, choose=lambda size, options: {**quick, **small})
