@@ -1,0 +1,164 @@
+"""The solvers reach the optimum of the objective they state."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive.linear import objective, solve_hinge_dual, solve_l1, solve_smooth
+from scipy import sparse
+from sklearn.svm import LinearSVC
+
+from tailwise.kernels.l1 import to_columns
+from tailwise.kernels.problems import Labels, pack_rows
+from tailwise.kernels.solve import Options, solve_block, solve_l1_block
+
+TIGHT = Options(tol=1e-3, max_rounds=200, max_sweeps=1000, prune=0.0)
+
+
+def make_problem(seed, n_rows=60, n_features=25, n_labels=5, signed=False):
+    """Sparse rows of uneven length, one of them empty; label 0 has no row, label 1 every row; mixed costs."""
+    rng = np.random.default_rng(seed)
+    X = rng.exponential(size=(n_rows, n_features)) * (rng.random((n_rows, n_features)) < 0.2)
+    X *= rng.choice([-1, 1], size=X.shape) if signed else 1
+    X[rng.integers(n_rows)] = 0
+    X = X.astype(np.float32)
+    Y = (X[:, :n_labels] > 0.3) | (rng.random((n_rows, n_labels)) < 0.1)
+    Y[:, 0], Y[:, 1] = False, True
+    counts = Y.sum(axis=0)
+    positions = np.concatenate([np.flatnonzero(column) for column in Y.T])
+    labels = Labels(
+        np.concatenate([[0], np.cumsum(counts)]),
+        positions.astype(np.int32),
+        rng.uniform(0.3, 3.0, positions.size).astype(np.float32),
+        rng.uniform(0.3, 3.0, n_labels).astype(np.float32),
+    )
+    csr = sparse.csr_array(X)
+    return X, pack_rows(csr.indptr, csr.indices, csr.data, n_features), labels
+
+
+def each_label(X, labels, weights):
+    """(z, costs, w, b) of each label, in float64."""
+    for label, bias in enumerate(weights.bias):
+        own = slice(labels.indptr[label], labels.indptr[label + 1])
+        z = -np.ones(X.shape[0])
+        costs = np.full(X.shape[0], float(labels.negative_costs[label]))
+        z[labels.positions[own]] = 1
+        costs[labels.positions[own]] = labels.positive_costs[own]
+        w = np.zeros(X.shape[1])
+        kept = slice(weights.indptr[label], weights.indptr[label + 1])
+        w[weights.features[kept]] = weights.values[kept]
+        yield z, costs, w, float(bias)
+
+
+def log_odds(z):
+    return np.log(((z > 0).sum() + 0.5) / ((z < 0).sum() + 0.5))
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+@settings(max_examples=15, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    signed=st.booleans(),
+    centre=st.sampled_from([None, 0.0]),
+    scale=st.sampled_from([0.0, 1.0, 5.0]),
+)
+def test_smooth_losses_reach_the_optimum(loss, seed, signed, centre, scale):
+    X, rows, labels = make_problem(seed, signed=signed)
+    weights = solve_block(rows, labels, TIGHT._replace(loss=loss, bias_centre=centre, bias_scale=scale, tol=1e-4))
+    for z, costs, w, b in each_label(X, labels, weights):
+        middle = centre if centre is not None else -1.0 if loss == "squared_hinge" else log_odds(z)
+        form = {"loss": loss, "centre": middle, "scale": scale}
+        best = objective(X, z, costs, *solve_smooth(X, z, costs, **form), **form)
+        assert objective(X, z, costs, w, b, **form) == pytest.approx(best, rel=1e-3, abs=1e-5)
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 10_000), l1=st.sampled_from([0.0, 0.1, 0.5]))
+def test_hinge_with_l1_and_l2_reaches_its_dual(seed, l1):
+    X, rows, labels = make_problem(seed, n_rows=40)
+    weights = solve_block(rows, labels, TIGHT._replace(loss="hinge", l1=l1))
+    for z, costs, w, b in each_label(X, labels, weights):
+        best = solve_hinge_dual(X, z, costs, l1=l1, iterations=3000)
+        assert objective(X, z, costs, w, b, loss="hinge", l1=l1) == pytest.approx(best, rel=5e-3, abs=5e-3)
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 10_000), signed=st.booleans())
+def test_l1_reaches_the_optimum(seed, signed):
+    X, rows, labels = make_problem(seed, signed=signed)
+    weights = solve_l1_block(rows, to_columns(rows), labels, TIGHT)
+    for z, costs, w, b in each_label(X, labels, weights):
+        best = objective(X, z, costs, *solve_l1(X, z, costs, iterations=3000), l1=1.0, l2=0.0)
+        assert objective(X, z, costs, w, b, l1=1.0, l2=0.0) == pytest.approx(best, rel=1e-3, abs=1e-4)
+
+
+@pytest.mark.parametrize("scale", [1.0, 3.0])
+def test_equals_liblinear_when_the_bias_is_centred_at_zero(scale):
+    X, rows, labels = make_problem(3, n_rows=200)
+    labels = labels._replace(positive_costs=np.ones_like(labels.positive_costs), negative_costs=np.ones(5, np.float32))
+    weights = solve_block(rows, labels, TIGHT._replace(bias_centre=0.0, bias_scale=scale))
+    for label, (z, costs, w, b) in enumerate(each_label(X, labels, weights)):
+        if label < 2:
+            continue
+        peer = LinearSVC(loss="squared_hinge", intercept_scaling=scale, tol=1e-8, max_iter=100_000).fit(X, z)
+        form = {"centre": 0.0, "scale": scale}
+        best = objective(X, z, costs, peer.coef_[0], peer.intercept_[0], **form)
+        assert objective(X, z, costs, w, b, **form) == pytest.approx(best, rel=1e-3)
+        np.testing.assert_allclose(w, peer.coef_[0], atol=0.01)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_a_label_does_not_depend_on_its_block(loss):
+    _, rows, labels = make_problem(5, n_labels=20)
+    whole = solve_block(rows, labels, Options(loss=loss))
+    for label in (0, 1, 7, 19):
+        own = slice(labels.indptr[label], labels.indptr[label + 1])
+        alone = Labels(
+            np.array([0, own.stop - own.start]),
+            labels.positions[own],
+            labels.positive_costs[own],
+            labels.negative_costs[label : label + 1],
+        )
+        found = solve_block(rows, alone, Options(loss=loss))
+        kept = slice(whole.indptr[label], whole.indptr[label + 1])
+        np.testing.assert_array_equal(found.values, whole.values[kept])
+        np.testing.assert_array_equal(found.features, whole.features[kept])
+        assert found.bias[0] == whole.bias[label]
+
+
+def test_a_subset_of_rows_is_the_same_problem():
+    X, _, _ = make_problem(8)
+    csr = sparse.csr_array(X)
+    chosen = np.array([40, 3, 17, 22, 5, 30, 31, 50])
+    part = csr[chosen]
+    labels = Labels(np.array([0, 3]), np.array([0, 2, 5]), np.ones(3), np.ones(1))
+    found = solve_block(pack_rows(csr.indptr, csr.indices, csr.data, 25, chosen), labels, TIGHT)
+    wanted = solve_block(pack_rows(part.indptr, part.indices, part.data, 25), labels, TIGHT)
+    np.testing.assert_array_equal(found.features, wanted.features)
+    np.testing.assert_allclose(found.values, wanted.values, atol=1e-6)
+
+
+def test_read_only_rows_and_wide_indptr():
+    X, rows, labels = make_problem(9)
+    expected = solve_block(rows, labels)
+    csr = sparse.csr_array(X)
+    parts = [csr.indptr.astype(np.int64), csr.indices.copy(), csr.data.copy()]
+    for part in parts:
+        part.setflags(write=False)
+    found = solve_block(pack_rows(*parts, 25), labels)
+    np.testing.assert_array_equal(found.values, expected.values)
+
+
+def test_pruning_drops_small_weights_only():
+    _, rows, labels = make_problem(10)
+    whole, pruned = (solve_block(rows, labels, Options(prune=p)) for p in (0.0, 0.2))
+    assert np.abs(pruned.values).min() >= np.float32(0.2)
+    np.testing.assert_array_equal(pruned.values, whole.values[np.abs(whole.values) >= 0.2])
+
+
+def test_unknown_options_are_refused():
+    _, rows, labels = make_problem(0)
+    with pytest.raises(ValueError, match="loss='huber' is not one of"):
+        solve_block(rows, labels, Options(loss="huber"))
+    with pytest.raises(ValueError, match=r"l1=0.5 goes with the hinge losses"):
+        solve_block(rows, labels, Options(loss="logistic", l1=0.5))

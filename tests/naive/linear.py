@@ -1,0 +1,76 @@
+"""Plain twins of the one-vs-rest solvers: the objective as written, minimised by scipy or by proximal gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize
+
+LOSSES = {
+    "squared_hinge": (lambda m: np.maximum(0, 1 - m) ** 2, lambda m: -2 * np.maximum(0, 1 - m)),
+    "hinge": (lambda m: np.maximum(0, 1 - m), lambda m: -(m < 1).astype(float)),
+    "logistic": (lambda m: np.logaddexp(0, -m), lambda m: -1 / (1 + np.exp(m))),
+}
+
+
+def objective(X, z, costs, w, b, *, loss="squared_hinge", centre=-1.0, scale=1.0, l1=0.0, l2=1.0):
+    """``½ l2 |w|² + l1 |w|₁ + (the same of v) + Σ c_i loss(z_i (w·x_i + b))`` with ``b = centre + scale v``."""
+    v = (b - centre) / scale if scale else 0.0
+    penalty = 0.5 * l2 * (w @ w + v * v) + l1 * np.abs(w).sum() + (l1 * abs(v) if l2 == 0 else 0.0)
+    return penalty + costs @ LOSSES[loss][0](z * (X @ w + b))
+
+
+def solve_smooth(X, z, costs, *, loss="squared_hinge", centre=-1.0, scale=1.0):
+    """L2-regularised optimum of a smooth loss by L-BFGS, in float64; returns w and b."""
+    value, slope = LOSSES[loss]
+
+    def function(p):
+        w, v = p[:-1], p[-1]
+        margins = z * (X @ w + centre + scale * v)
+        pull = costs * z * slope(margins)
+        return 0.5 * p @ p + costs @ value(margins), p + np.append(X.T @ pull, scale * pull.sum())
+
+    start = np.zeros(X.shape[1] + 1)
+    found = minimize(
+        function, start, jac=True, method="L-BFGS-B", options={"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-9}
+    )
+    return found.x[:-1], centre + scale * found.x[-1]
+
+
+def solve_l1(X, z, costs, *, centre=-1.0, scale=1.0, iterations=20000):
+    """L1-regularised squared hinge by accelerated proximal gradient; returns w and b."""
+    A = np.column_stack([X, np.full(X.shape[0], scale)])
+    step = 1 / (2 * np.linalg.norm(A * np.sqrt(costs)[:, None], 2) ** 2)
+    p = look = np.zeros(A.shape[1])
+    momentum = 1.0
+    for _ in range(iterations):
+        pull = -2 * costs * z * np.maximum(0, 1 - z * (A @ look + centre))
+        moved = look - step * (A.T @ pull)
+        new = np.sign(moved) * np.maximum(np.abs(moved) - step, 0)
+        faster = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        look = new + (momentum - 1) / faster * (new - p)
+        p, momentum = new, faster
+    return p[:-1], centre + scale * p[-1]
+
+
+def dual_bound(X, z, costs, alphas, *, centre=-1.0, scale=1.0, l1=0.0):
+    """Dual value of the hinge problem with L1 and L2: a lower bound of its primal objective, for 0 <= α <= costs."""
+    u = X.T @ (alphas * z)
+    w = np.sign(u) * np.maximum(np.abs(u) - l1, 0)
+    v = scale * (alphas @ z)
+    return -0.5 * (w @ w + v * v) + alphas @ (1 - z * centre)
+
+
+def solve_hinge_dual(X, z, costs, *, centre=-1.0, scale=1.0, l1=0.0, iterations=20000):
+    """Best dual value found by projected gradient ascent: the optimum of the hinge problem from below."""
+    rate = 1 / (np.linalg.norm(X, 2) ** 2 + scale**2 * X.shape[0])
+    alphas = look = np.zeros(X.shape[0])
+    momentum = 1.0
+    for _ in range(iterations):
+        u = X.T @ (look * z)
+        w = np.sign(u) * np.maximum(np.abs(u) - l1, 0)
+        slope = 1 - z * (X @ w + centre + scale**2 * (look @ z))
+        new = np.clip(look + rate * slope, 0, costs)
+        faster = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        look = new + (momentum - 1) / faster * (new - alphas)
+        alphas, momentum = new, faster
+    return dual_bound(X, z, costs, alphas, centre=centre, scale=scale, l1=l1)
