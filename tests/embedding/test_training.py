@@ -203,6 +203,17 @@ def check_learns(made, X, Y):
     return fitted
 
 
+@pytest.mark.parametrize("kind", [GLaS, SampledSoftmax])
+def test_many_parts_give_the_same_bits_for_any_number_of_threads(rows, kind, monkeypatch):
+    monkeypatch.setattr("tailwise.embedding.training._ROWS_A_PART", 32)
+    monkeypatch.setattr("tailwise.embedding.training._SMALLEST_BATCH", 150)
+    monkeypatch.setattr("tailwise.embedding.training._FEATURES_A_PART", 7)
+    X, Y = rows
+    fitted = [kind(**SMALL | {"batch_size": 150, "n_jobs": n_jobs}).fit(X, Y) for n_jobs in (1, 2, 3)]
+    for other in fitted[1:]:
+        assert_same_bits(other.predict_topk(X), fitted[0].predict_topk(X))
+
+
 def test_own_weights_train_like_the_named_ones(rows):
     X, Y = rows
     prior = label_prior(np.bincount(Y.indices, minlength=Y.shape[1]))

@@ -12,7 +12,6 @@ from torch.nn.functional import embedding_bag, normalize
 
 from tailwise.embedding.tower import Tower
 
-
 _SHORTEST = 1e-2
 
 
