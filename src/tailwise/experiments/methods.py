@@ -5,6 +5,7 @@ A method whose classes this version does not have is left out of every table.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -18,8 +19,8 @@ class Method(NamedTuple):
     name: str
     needs: tuple[str, ...]
     """Public names that :attr:`make` uses."""
-    make: Callable[[Any], Any]
-    """From the package ``tailwise`` to an unfitted model."""
+    make: Callable[[], Any]
+    """Builds the unfitted model."""
     published: str | None = None
     demo: bool = False
 
@@ -29,33 +30,39 @@ class Method(NamedTuple):
         return all(name in tailwise._HOME_OF for name in self.needs)
 
 
+def _build(class_name: str, **parameters: Any) -> Any:
+    """A model with the parameters given, its own defaults and a fixed seed."""
+    cls = getattr(tailwise, class_name)
+    seed = {"random_state": 0} if "random_state" in inspect.signature(cls).parameters else {}
+    return cls(**parameters, **seed)
+
+
+def _plain(class_name: str, published: str | None = None, *, demo: bool = False) -> Method:
+    return Method(published or class_name, (class_name,), lambda: _build(class_name), published, demo)
+
+
+def _around(wrapper: str, base: str, published: str) -> Method:
+    return Method(published, (wrapper, base), lambda: _build(wrapper, base=_build(base)), published)
+
+
 METHODS = (
-    Method("Popularity", ("Popularity",), lambda tw: tw.Popularity(), demo=True),
-    Method("Centroid", ("Centroid",), lambda tw: tw.Centroid(), demo=True),
-    Method("NearestRows", ("NearestRows",), lambda tw: tw.NearestRows()),
-    Method("DiSMEC", ("DiSMEC",), lambda tw: tw.DiSMEC(), "DiSMEC", demo=True),
-    Method("PW-DiSMEC", ("PWDiSMEC",), lambda tw: tw.PWDiSMEC(), "PW-DiSMEC", demo=True),
-    Method("ProXML", ("ProXML",), lambda tw: tw.ProXML(), "ProXML"),
-    Method("PPD-Sparse", ("PPDSparse",), lambda tw: tw.PPDSparse(), "PPD-Sparse"),
-    Method("Parabel", ("Parabel",), lambda tw: tw.Parabel(random_state=0), "Parabel", demo=True),
-    Method("Bonsai", ("Bonsai",), lambda tw: tw.Bonsai(random_state=0), "Bonsai"),
-    Method("FastXML", ("FastXML",), lambda tw: tw.FastXML(random_state=0), "FastXML"),
-    Method("PfastXML", ("PfastXML",), lambda tw: tw.PfastXML(random_state=0), "PfastXML"),
-    Method("PfastreXML", ("PfastreXML",), lambda tw: tw.PfastreXML(random_state=0), "PfastreXML", demo=True),
-    Method("GLaS", ("GLaS",), lambda tw: tw.GLaS(random_state=0), "GLaS"),
-    Method("RankNet+Bonsai", ("RankNet", "Bonsai"), lambda tw: tw.RankNet(tw.Bonsai(random_state=0)), "RankNet+Bonsai"),
-    Method(
-        "RankNet+Parabel", ("RankNet", "Parabel"), lambda tw: tw.RankNet(tw.Parabel(random_state=0)), "RankNet+Parabel"
-    ),
-    Method(
-        "RankNet+FastXML", ("RankNet", "FastXML"), lambda tw: tw.RankNet(tw.FastXML(random_state=0)), "RankNet+FastXML"
-    ),
-    Method(
-        "Taug+Bonsai",
-        ("TailAugmented", "Bonsai"),
-        lambda tw: tw.TailAugmented(tw.Bonsai(random_state=0)),
-        "Taug+Bonsai",
-    ),
+    _plain("Popularity", demo=True),
+    _plain("Centroid", demo=True),
+    _plain("NearestRows"),
+    _plain("DiSMEC", "DiSMEC", demo=True),
+    _plain("PWDiSMEC", "PW-DiSMEC", demo=True),
+    _plain("ProXML", "ProXML"),
+    _plain("PPDSparse", "PPD-Sparse"),
+    _plain("Parabel", "Parabel", demo=True),
+    _plain("Bonsai", "Bonsai"),
+    _plain("FastXML", "FastXML"),
+    _plain("PfastXML", "PfastXML"),
+    _plain("PfastreXML", "PfastreXML", demo=True),
+    _plain("GLaS", "GLaS"),
+    _around("RankNet", "FastXML", "RankNet+FastXML"),
+    _around("RankNet", "Parabel", "RankNet+Parabel"),
+    _around("RankNet", "Bonsai", "RankNet+Bonsai"),
+    _around("TailAugmented", "Bonsai", "Taug+Bonsai"),
 )
 """In the order of the table."""
 

@@ -9,7 +9,6 @@ from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import tailwise
 from tailwise.data import Dataset, load_dataset, make_longtail
 from tailwise.errors import DownloadError
 from tailwise.experiments.files import write_whole
@@ -57,7 +56,7 @@ def reproduce(
     counts = label_counts(data.Y_train)
     rows: list[Reproduced] = []
     for method in methods:
-        model = method.make(tailwise)
+        model = method.make()
         with measured() as training:
             model.fit(data.X_train, data.Y_train)
         with measured() as predicting:
