@@ -11,8 +11,10 @@ from scipy import sparse
 from torch.nn.functional import embedding_bag, normalize
 
 from tailwise.embedding.tower import Tower
+from tailwise.parallel import row_blocks
 
 _SHORTEST = 1e-2
+_ROWS_AT_ONCE = 1 << 15
 
 
 class Shape(NamedTuple):
@@ -59,13 +61,18 @@ def start_labels_at_their_rows(
     The untrained network then ranks by nearest centroid; labels with a handful of rows, which few steps ever touch,
     keep most of that start.
     """
-    encoded = tower.encode(X, n_jobs=n_jobs)
-    encoded -= encoded.mean(axis=0)
-    means = np.asarray(sparse.csr_array(Y.T.tocsr()) @ encoded, dtype=np.float32)
+    sums = np.zeros((Y.shape[1], tower.biases[-1].size), np.float32)
+    mean = np.zeros(sums.shape[1], np.float64)
+    for start, stop in row_blocks(X.shape[0], _ROWS_AT_ONCE):
+        encoded = tower.encode(X[start:stop], n_jobs=n_jobs)
+        mean += encoded.sum(axis=0, dtype=np.float64) / X.shape[0]
+        sums += sparse.csr_array(Y[start:stop].T.tocsr()) @ encoded
+    counts = np.bincount(Y.indices, minlength=Y.shape[1])
+    means = sums - (counts[:, None] * mean).astype(np.float32)
     lengths = np.linalg.norm(means, axis=1, keepdims=True)
-    start = torch.from_numpy(means / np.maximum(lengths, 1e-12)).to(parameters["labels"].device)
-    known = torch.from_numpy(lengths[:, 0] > 1e-6).to(start.device)
-    parameters["labels"][known] = start[known]
+    directions = torch.from_numpy(means / np.maximum(lengths, 1e-12)).to(parameters["labels"].device)
+    known = torch.from_numpy(lengths[:, 0] > 1e-6).to(directions.device)
+    parameters["labels"][known] = directions[known]
 
 
 class SparseRows(NamedTuple):
