@@ -17,6 +17,7 @@ from tailwise.propensity import resolve_propensity
 from tailwise.validation import check_choice, check_number
 
 _LOSSES = ("squared_hinge", "hinge", "logistic")
+_MAX_ROUNDS = 100
 
 
 class DiSMEC(OneVsRest):
@@ -90,7 +91,14 @@ class DiSMEC(OneVsRest):
         check_number("bias_scale", self.bias_scale, low=0)
 
     def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any) -> Weights:
-        options = Options(loss=self.loss, tol=self.tol, bias_scale=self.bias_scale, prune=self.prune, seed=seed)
+        options = Options(
+            loss=self.loss,
+            tol=self.tol,
+            max_rounds=_MAX_ROUNDS,
+            bias_scale=self.bias_scale,
+            prune=self.prune,
+            seed=seed,
+        )
         return solve_block(rows, labels, options)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
