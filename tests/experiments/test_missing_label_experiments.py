@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tailwise.cli import main
 from tailwise.errors import DataFormatError, InvalidInput
-from tailwise.experiments import label_dropping, loss_correction, propensity_guess
+from tailwise.experiments import label_dropping, loss_correction
 from tailwise.experiments.catalogue import QUESTIONS, load_experiment
 from tailwise.experiments.running import SIZES, run_experiment
 
@@ -109,9 +110,28 @@ class TestDropping:
         )
 
 
-def test_guess_ranks_models_over_the_grid(tmp_path):
-    done = run_experiment(propensity_guess.EXPERIMENT, tmp_path / "out", size="quick")
-    assert len(done.rows) == 30 * 15
-    assert {"a", "b", "winner", "sure", "Popularity", "Centroid"} <= set(done.rows[0])
-    assert "it stays best for A in" in done.findings[0]
-    assert (tmp_path / "out/guess.svg").is_file()
+class TestCommand:
+    def test_guess_ranks_models_over_the_grid(self, tmp_path, capsys):
+        assert main(["experiment", "guess", "--quick", "--output", str(tmp_path / "out"), "--json"]) == 0
+        out, err = capsys.readouterr()
+        done = json.loads(out)
+        assert len(done["table"]) == 30 * 15
+        assert {"a", "b", "winner", "sure", "Popularity", "Centroid"} <= set(done["table"][0])
+        assert "it stays best for A in" in done["findings"][0]
+        assert "computed 4 cells" in err
+        assert {"results.json", "results.csv", "guess.png", "guess.svg"} <= {
+            p.name for p in (tmp_path / "out").iterdir()
+        }
+
+        assert main(["experiment", "guess", "--quick", "--output", str(tmp_path / "out")]) == 0
+        out, err = capsys.readouterr()
+        assert done["findings"][0] in out and "computed 0 cells" in err
+
+    def test_names_are_listed_and_wrong_ones_refused(self, capsys):
+        assert main(["experiment"]) == 0
+        listed = capsys.readouterr().out
+        assert all(name in listed and question in listed for name, question in QUESTIONS.items())
+        assert main(["experiment", "los"]) == 3
+        assert "is not one of 'losses', 'dropping', 'guess'" in capsys.readouterr().err
+        assert main(["experiment", "losses", "--quick", "--full"]) == 3
+        assert "exclude each other" in capsys.readouterr().err
