@@ -351,6 +351,15 @@ def test_full_label_losses_refuse_a_sampler(rows):
         SampledSoftmax(loss="equalised", **SMALL).fit(*rows)
 
 
+@pytest.mark.parametrize("kind", [GLaS, SampledSoftmax])
+def test_no_label_at_all_and_one_label(kind):
+    X = np.eye(6, dtype=np.float32)
+    none = kind(**SMALL).fit(X, np.zeros((6, 3))).predict_topk(X, 2)
+    assert (none.labels == -1).all() and np.isneginf(none.scores).all()
+    one = kind(**SMALL).fit(X, np.eye(6, 3, -5)).predict_topk(X, 2)
+    assert (one.labels == [0, -1]).all()
+
+
 def test_label_vectors_and_unseen_labels(rows):
     X, Y = rows
     wider = sparse.csr_array(sparse.hstack([sparse.csr_array((Y.shape[0], 2)), Y]))

@@ -56,7 +56,7 @@ class Sampler:
 SAMPLERS = {
     sampler.name: sampler
     for sampler in (
-        Sampler("uniform", lambda prior: np.full(prior.shape, 1 / prior.size)),
+        Sampler("uniform", lambda prior: np.full(prior.shape, 1 / max(1, prior.size))),
         Sampler("within_batch", lambda prior: np.asarray(prior)),
         Sampler("model", None),
     )

@@ -69,6 +69,8 @@ class Margin:
 
         Rare labels are spared as negatives (or pushed as positives) where it is positive.
         """
+        if not self.prior.size:
+            return 0.0
         labels = np.unique(np.linspace(0, self.prior.size - 1, 200).astype(int))
         log_rho = np.log(np.broadcast_to(self(labels[:, None], labels[None, :]), (labels.size, labels.size)))
         log_prior = np.log(self.prior[labels])
