@@ -13,6 +13,7 @@ import pytest
 
 import tailwise
 from tailwise.cli import ExitCode
+from tailwise.errors import DownloadError, MissingExtra
 
 TEXT = ["-t", "title,body"]
 
@@ -264,3 +265,40 @@ def test_a_reader_that_leaves_early_is_no_error(run, corpus, model, monkeypatch)
     result = run("predict", model, corpus / "test.jsonl", *TEXT)
     assert result.code == 1
     assert result.err == ""
+
+
+def test_a_failed_download_and_a_missing_package_have_their_own_status(run, corpus, tmp_path, monkeypatch):
+    def no_network(name):
+        raise DownloadError("eurlex-4k could not be fetched: no index can be reached")
+
+    def no_torch(*arguments, **options):
+        raise MissingExtra("GLaS needs torch; install it with: pip install 'tailwise[neural]'")
+
+    monkeypatch.setattr("tailwise.data.fetch", no_network)
+    refused(run("datasets", "fetch", "eurlex-4k"), ExitCode.DOWNLOAD, "could not be fetched")
+    monkeypatch.setattr("tailwise.cli.training.make_model", no_torch)
+    result = run("train", corpus / "train.jsonl", "-o", tmp_path / "m", "-m", "centroid", *TEXT)
+    refused(result, ExitCode.MISSING_EXTRA, "pip install 'tailwise[neural]'")
+
+
+def test_an_unknown_data_set(run):
+    refused(run("datasets", "info", "imagenet"), ExitCode.BAD_INPUT, "imagenet", "eurlex-4k")
+
+
+def test_too_little_memory_is_told(run, corpus, tmp_path, monkeypatch):
+    def exhaust(self, X, Y):
+        raise MemoryError
+
+    monkeypatch.setattr(tailwise.Centroid, "_fit", exhaust)
+    result = run("train", corpus / "train.jsonl", "-o", tmp_path / "m", "-m", "centroid", *TEXT)
+    refused(result, ExitCode.BAD_INPUT, "not enough memory", "--model parabel")
+
+
+def test_a_bug_keeps_its_traceback(run, corpus, tmp_path, monkeypatch):
+    def fail(self, X, Y):
+        raise RuntimeError("unexpected")
+
+    monkeypatch.setattr(tailwise.Centroid, "_fit", fail)
+    with pytest.raises(RuntimeError, match="unexpected"):
+        run("train", corpus / "train.jsonl", "-o", tmp_path / "m", "-m", "centroid", *TEXT)
+    assert list(tmp_path.iterdir()) == []

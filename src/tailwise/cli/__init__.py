@@ -62,6 +62,7 @@ def _report(error: Exception) -> int:
         errors.MissingExtra: ExitCode.MISSING_EXTRA,
         errors.TailwiseError: ExitCode.BAD_INPUT,
         FileNotFoundError: ExitCode.BAD_INPUT,
+        MemoryError: ExitCode.BAD_INPUT,
         OSError: ExitCode.OUTPUT,
     }
     return next((code for kind, code in codes.items() if isinstance(error, kind)), ExitCode.BUG)
