@@ -28,14 +28,17 @@ def pfastre(rows):
 
 
 def leaves_of(model, X):
-    dense = unit_rows(X).toarray()
-    return np.array([[naive.leaf_of(model.forest_, root, x) for root in model.forest_.roots] for x in dense])
+    forest, weights = model.forest_, naive.separators(model.forest_, X.shape[1])
+    return np.array(
+        [[naive.leaf_of(forest, weights, t, x) for t in range(forest.n_trees)] for x in unit_rows(X).toarray()]
+    )
 
 
 def test_leaves_hold_the_rows_that_reach_them_and_their_label_shares(rows, fast):
     X, Y = rows
     forest, leaves = fast.forest_, leaves_of(fast, X)
-    assert forest.roots.size == 4 and forest.bias.size > 40
+    assert forest.n_trees == 4 and forest.bias.size > 40
+    assert 4 <= forest.n_top < forest.bias.size, "the twin sees both layouts"
     for leaf in np.unique(leaves):
         own = np.flatnonzero((leaves == leaf).any(axis=1))
         assert forest.n_rows[leaf] == own.size
@@ -46,7 +49,7 @@ def test_leaves_hold_the_rows_that_reach_them_and_their_label_shares(rows, fast)
         assert (np.diff(forest.leaf_labels[held]) > 0).all()
     inner = forest.children[:, 0] >= 0
     assert set(np.unique(leaves)) == set(np.flatnonzero(~inner))
-    np.testing.assert_array_equal(forest.n_rows[forest.roots], X.shape[0])
+    np.testing.assert_array_equal(forest.n_rows[:4], X.shape[0])
     assert (forest.n_rows[inner] == forest.n_rows[forest.children[inner]].sum(axis=1)).all()
 
 
@@ -98,11 +101,13 @@ def test_one_implementation(rows, fast):
 
 
 def test_each_tree_depends_on_its_own_seed_only(rows, fast):
-    fewer = FastXML(**SMALL | {"n_trees": 2, "n_jobs": 2}).fit(*rows).forest_
-    n = fewer.bias.size
-    np.testing.assert_array_equal(fewer.bias, fast.forest_.bias[:n])
-    np.testing.assert_array_equal(fewer.children, fast.forest_.children[:n])
-    assert fast.forest_.roots[2] == n
+    X, _ = rows
+    fewer = FastXML(**SMALL | {"n_trees": 2, "n_jobs": 2}).fit(*rows)
+    for i in (0, 3):
+        for label in fewer.predict_topk(X[[i]], 2).labels[0]:
+            shares = {(vote.tree, vote.share, vote.n_rows) for vote in fewer.explain(X[[i]], label).votes}
+            of_more = {(v.tree, v.share, v.n_rows) for v in fast.explain(X[[i]], label).votes if v.tree < 2}
+            assert shares == of_more
 
 
 def test_degenerate_nodes_are_leaves():

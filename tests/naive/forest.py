@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 
 
 def logistic_objective(X, targets, costs, weights, bias):
@@ -41,24 +42,31 @@ def alternate_sides(gains, positive):
             return positive, np.array(losses)
 
 
-def leaf_of(forest, root, x):
-    node = root
+def separators(forest, n_features):
+    """Weights of every node, dense (n_nodes, n_features)."""
+    shape = (forest.bias.size, n_features)
+    deep = sparse.csr_array((forest.weights, forest.weight_indices, forest.weight_indptr), shape=shape)
+    top = sparse.csc_array((forest.top_weights, forest.top_nodes, forest.top_indptr), shape=shape)
+    return deep.toarray() + top.toarray()
+
+
+def leaf_of(forest, weights, tree, x):
+    node = tree
     while forest.children[node, 0] >= 0:
-        own = slice(forest.weight_indptr[node], forest.weight_indptr[node + 1])
-        margin = x[forest.weight_indices[own]] @ forest.weights[own] + forest.bias[node]
-        node = forest.children[node, int(margin > 0)]
+        node = forest.children[node, int(weights[node] @ x + forest.bias[node] > 0)]
     return node
 
 
 def forest_probabilities(forest, X, n_labels):
     """Mean leaf shares of dense rows: (n, n_labels)."""
     total = np.zeros((X.shape[0], n_labels))
+    weights = separators(forest, X.shape[1])
     for i, x in enumerate(X):
-        for root in forest.roots:
-            leaf = leaf_of(forest, root, x)
+        for tree in range(forest.n_trees):
+            leaf = leaf_of(forest, weights, tree, x)
             own = slice(forest.leaf_indptr[leaf], forest.leaf_indptr[leaf + 1])
             total[i, forest.leaf_labels[own]] += forest.leaf_shares[own]
-    return total / len(forest.roots)
+    return total / forest.n_trees
 
 
 def log_q(X, Y, rows, gamma):

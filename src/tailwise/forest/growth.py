@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy import sparse
 
+from tailwise.forest.layout import Forest, lay_out
 from tailwise.kernels.forest_grow import GrowSettings, RowLabels, Tree, grow_tree
 from tailwise.kernels.l1_logistic import Columns
 from tailwise.parallel import map_blocks
-
-
-class Forest(NamedTuple):
-    """Trees in one set of arrays: the fields of :class:`~tailwise.kernels.forest_grow.Tree`, and each tree's root.
-
-    ``children`` is (n_nodes, 2) here.
-    """
-
-    roots: np.ndarray
-    children: np.ndarray
-    n_rows: np.ndarray
-    bias: np.ndarray
-    weight_indptr: np.ndarray
-    weight_indices: np.ndarray
-    weights: np.ndarray
-    leaf_indptr: np.ndarray
-    leaf_labels: np.ndarray
-    leaf_shares: np.ndarray
 
 
 def grow_forest(
@@ -51,7 +32,8 @@ def grow_forest(
     def grow(seed: np.uint64) -> Tree:
         return Tree(*(np.array(part) for part in grow_tree(columns, row_sizes, labels, settings, seed)))
 
-    return _join(map_blocks(grow, list(seeds), n_jobs=n_jobs, description=description))
+    trees = map_blocks(grow, list(seeds), n_jobs=n_jobs, description=description)
+    return lay_out(trees, np.bincount(X.indices, minlength=X.shape[1]) / X.shape[0])
 
 
 def columns_with_ones(X: sparse.csr_array) -> Columns:
@@ -73,27 +55,3 @@ def ideal_scale(n_relevant: np.ndarray) -> np.ndarray:
     """
     ideal = np.concatenate([[np.inf], np.cumsum(1 / np.log1p(np.arange(1, n_relevant.max(initial=0) + 1)))])
     return (1 / ideal[n_relevant]).astype(np.float32)
-
-
-def _join(trees: list[Tree]) -> Forest:
-    first_node = np.cumsum([0] + [tree.bias.size for tree in trees])
-    children = [
-        np.where(tree.children >= 0, tree.children + first, -1).astype(np.int32).reshape(-1, 2)
-        for tree, first in zip(trees, first_node[:-1], strict=True)
-    ]
-    return Forest(
-        first_node[:-1].astype(np.int32),
-        np.concatenate(children),
-        np.concatenate([tree.n_rows for tree in trees]),
-        np.concatenate([tree.bias for tree in trees]),
-        _join_indptr([tree.weight_indptr for tree in trees]),
-        np.concatenate([tree.weight_indices for tree in trees]),
-        np.concatenate([tree.weights for tree in trees]),
-        _join_indptr([tree.leaf_indptr for tree in trees]),
-        np.concatenate([tree.leaf_labels for tree in trees]),
-        np.concatenate([tree.leaf_shares for tree in trees]),
-    )
-
-
-def _join_indptr(parts: list[np.ndarray]) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part) for part in parts]))]).astype(np.int64)

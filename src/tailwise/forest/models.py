@@ -9,7 +9,8 @@ from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
 from tailwise.errors import InvalidInput
-from tailwise.forest.growth import Forest, grow_forest
+from tailwise.forest.growth import grow_forest
+from tailwise.forest.layout import Forest
 from tailwise.forest.tail_centroids import TailCentroids
 from tailwise.kernels.forest_grow import GrowSettings
 from tailwise.kernels.forest_predict import find_leaves, predict_forest, predict_reranked
@@ -146,12 +147,12 @@ class FastXML(XMCModel):
             raise InvalidInput(f"x has {x.shape[0]:,} rows; pass the one row to explain: X[[i]]")
         check_number("label", label, integer=True, low=0, high=self.n_labels_ - 1)
         votes = self._votes(x, label)
-        forest = sum(vote.share for vote in votes) / self.forest_.roots.size
+        forest = sum(vote.share for vote in votes) / self.forest_.n_trees
         return self._explanation(x, int(label), forest, votes)
 
     def _votes(self, x: sparse.csr_array, label: int) -> list[Vote]:
         forest = self.forest_
-        leaves = np.empty((1, forest.roots.size), np.int32)
+        leaves = np.empty((1, forest.n_trees), np.int32)
         find_leaves(x.indptr, x.indices, x.data, forest, self.n_features_in_, leaves)
         votes = []
         for tree, leaf in enumerate(leaves[0].tolist()):

@@ -19,18 +19,23 @@ def _margin(forest, node, dense):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _find_leaves(forest, dense, leaves):
-    """The leaf of each tree for one row, level by level: every step reads a level of all trees."""
-    n_moving = leaves.shape[0]
-    for tree in range(n_moving):
-        leaves[tree] = forest.roots[tree]
-    while n_moving > 0:
-        n_moving = 0
-        for tree in range(leaves.shape[0]):
-            node = leaves[tree]
-            if forest.children[node, 0] >= 0:
-                leaves[tree] = forest.children[node, 1 if _margin(forest, node, dense) > 0 else 0]
-                n_moving += 1
+def _find_leaves(forest, indices, data, dense, margins, leaves):
+    """The leaf of each tree for one row, which is also in ``dense``: top levels by feature, then node by node.
+
+    ``margins`` (n_top,) is scratch.
+    """
+    for node in range(forest.n_top):
+        margins[node] = forest.bias[node]
+    for a in range(indices.shape[0]):
+        value = data[a]
+        for b in range(forest.top_indptr[indices[a]], forest.top_indptr[indices[a] + 1]):
+            margins[np.uint64(forest.top_nodes[b])] += value * forest.top_weights[b]
+    for tree in range(forest.n_trees):
+        node = tree
+        while forest.children[node, 0] >= 0:
+            margin = margins[node] if node < forest.n_top else _margin(forest, node, dense)
+            node = forest.children[node, 1 if margin > 0 else 0]
+        leaves[tree] = node
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -58,10 +63,12 @@ def _add_votes(forest, leaves, total, found):
 def find_leaves(x_indptr, x_indices, x_data, forest, n_features, leaves):
     """Write the leaf node of each row in each tree into ``leaves`` (n, n_trees) int32."""
     dense = np.zeros(n_features, np.float32)
+    margins = np.empty(forest.n_top, np.float32)
     for i in range(leaves.shape[0]):
         row = x_indices[x_indptr[i] : x_indptr[i + 1]]
-        spread_row(row, x_data[x_indptr[i] : x_indptr[i + 1]], dense)
-        _find_leaves(forest, dense, leaves[i])
+        data = x_data[x_indptr[i] : x_indptr[i + 1]]
+        spread_row(row, data, dense)
+        _find_leaves(forest, row, data, dense, margins, leaves[i])
         clear_row(row, dense)
 
 
@@ -73,16 +80,18 @@ def predict_forest(x_indptr, x_indices, x_data, block, forest, shape, labels, sc
     ``scores`` (n, k) float32, -1 and -inf where the leaves hold fewer labels.
     """
     n_features, n_labels = shape
-    n_trees = forest.roots.shape[0]
+    n_trees = forest.n_trees
     dense = np.zeros(n_features, np.float32)
+    margins = np.empty(forest.n_top, np.float32)
     total = np.zeros(n_labels, np.float32)
     found = np.empty(n_labels, np.int32)
     leaves = np.empty(n_trees, np.int32)
     for i in range(block[0], block[1]):
         _clear_topk(labels[i], scores[i])
         row = x_indices[x_indptr[i] : x_indptr[i + 1]]
-        spread_row(row, x_data[x_indptr[i] : x_indptr[i + 1]], dense)
-        _find_leaves(forest, dense, leaves)
+        data = x_data[x_indptr[i] : x_indptr[i + 1]]
+        spread_row(row, data, dense)
+        _find_leaves(forest, row, data, dense, margins, leaves)
         clear_row(row, dense)
         for label in found[: _add_votes(forest, leaves, total, found)]:
             push_any_order(labels[i], scores[i], label, total[label] / np.float32(n_trees))
@@ -97,8 +106,9 @@ def predict_reranked(x_indptr, x_indices, x_data, block, forest, means, alpha, s
     score which that bound allows, and the first one that cannot enter the top k ends the row.
     """
     n_features, n_labels = shape
-    n_trees = forest.roots.shape[0]
+    n_trees = forest.n_trees
     dense = np.zeros(n_features, np.float32)
+    margins = np.empty(forest.n_top, np.float32)
     total = np.zeros(n_labels, np.float32)
     found = np.empty(n_labels, np.int32)
     leaves = np.empty(n_trees, np.int32)
@@ -106,8 +116,9 @@ def predict_reranked(x_indptr, x_indices, x_data, block, forest, means, alpha, s
     for i in range(block[0], block[1]):
         _clear_topk(labels[i], scores[i])
         row = x_indices[x_indptr[i] : x_indptr[i + 1]]
-        square = spread_row(row, x_data[x_indptr[i] : x_indptr[i + 1]], dense)
-        _find_leaves(forest, dense, leaves)
+        data = x_data[x_indptr[i] : x_indptr[i + 1]]
+        square = spread_row(row, data, dense)
+        _find_leaves(forest, row, data, dense, margins, leaves)
         n_found = _add_votes(forest, leaves, total, found)
         by_forest = np.empty(n_found, np.float32)
         hope = np.empty(n_found, np.float32)
