@@ -77,10 +77,14 @@ def test_auto_says_what_it_chose_and_why(run, corpus, tmp_path):
     assert "4 labels" in result.err
 
 
-def test_tail_is_kept_in_the_model(run, corpus, tmp_path):
+def test_tail_is_kept_in_the_model_and_reported_from_its_start(run, corpus, tmp_path):
     result = run("train", corpus / "train.jsonl", "-o", tmp_path / "m", "-m", "centroid", "--tail", "0.5", *TEXT)
     assert result.code == 0, result.err
     assert tailwise.load(tmp_path / "m").model_.t == 0.5
+    result = run("report", tmp_path / "m", corpus / "test.jsonl", "-o", tmp_path / "r.html", *TEXT)
+    assert result.code == 0, result.err
+    assert "TradeOff(base=Centroid(), t=0.5)" in (tmp_path / "r.html").read_text()
+    assert run("explain", tmp_path / "m", "fish", "cod", "--json").json["score"] > 0
 
 
 def test_suggest_from_argument_and_standard_input(run, model):
