@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tailwise.kernels.chunks import hash_feature
+from tailwise.kernels.chunks import TABLE, hash_feature
 from tailwise.kernels.topk import push_any_order
 
 SQUARED_HINGE, LOGISTIC = 0, 1
@@ -22,41 +22,59 @@ def _log_probability(margin, loss):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _add_hashed(chunks, node, x_indices, x_data, start, stop, total):
-    """``total[child] += Σ x·w`` over the row's features in order, each found through the node's directory."""
-    bits = chunks.bits[node]
-    shift = np.uint64(32 - bits)
-    directory = chunks.directory[chunks.first_bucket[node] : chunks.first_bucket[node + 1]]
-    first = chunks.first_feature[node]
-    features = chunks.features[first : chunks.first_feature[node + 1]]
-    runs = chunks.runs[first + node : chunks.first_feature[node + 1] + node + 1]
-    children = chunks.children[chunks.first_entry[node] : chunks.first_entry[node + 1]]
-    weights = chunks.weights[chunks.first_entry[node] : chunks.first_entry[node + 1]]
-    for a in range(start, stop):
-        feature = x_indices[a]
-        bucket = hash_feature(feature) >> shift
-        for place in range(np.uint64(directory[bucket]), np.uint64(directory[bucket + np.uint64(1)])):
-            if features[place] == feature:
-                value = x_data[a]
-                for b in range(np.uint64(runs[place]), np.uint64(runs[place + np.uint64(1)])):
-                    total[np.uint64(children[b])] += value * np.float32(weights[b])
-                break
+def _locate_in_table(table, x_indices, places):
+    """``places[j]``: the place of the row's j-th feature, counted from 1; 0 where the node lacks it."""
+    for j in range(x_indices.shape[0]):
+        places[j] = table[np.uint64(x_indices[j])]
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _add_mapped(chunks, node, place_of, x_indices, x_data, start, stop, total):
-    """The same sums in the same order, with ``place_of[feature]`` at hand (-1 where the node lacks the feature)."""
-    first = chunks.first_feature[node]
-    runs = chunks.runs[first + node : chunks.first_feature[node + 1] + node + 1]
-    children = chunks.children[chunks.first_entry[node] : chunks.first_entry[node + 1]]
-    weights = chunks.weights[chunks.first_entry[node] : chunks.first_entry[node + 1]]
-    for a in range(start, stop):
-        found = place_of[np.uint64(x_indices[a])]
-        if found >= 0:
-            place = np.uint64(found)
-            value = x_data[a]
-            for b in range(np.uint64(runs[place]), np.uint64(runs[place + np.uint64(1)])):
-                total[np.uint64(children[b])] += value * np.float32(weights[b])
+def _locate_hashed(directory, features, bits, x_indices, places):
+    """The same through a node's buckets."""
+    shift = np.uint64(32 - bits)
+    for j in range(x_indices.shape[0]):
+        feature = x_indices[j]
+        bucket = hash_feature(feature) >> shift
+        place = np.uint64(directory[bucket])
+        last = np.uint64(directory[bucket + np.uint64(1)])
+        while place < last and features[place] != feature:
+            place += np.uint64(1)
+        places[j] = np.uint32(place + np.uint64(1)) if place < last else np.uint32(0)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _add_runs(places, x_data, runs, children, weights, total):
+    """``total[child] += Σ x·w`` in the order of the row's features."""
+    for j in range(x_data.shape[0]):
+        place = np.uint64(places[j])
+        if place > 0:
+            value = x_data[j]
+            for a in range(np.uint64(runs[place - np.uint64(1)]), np.uint64(runs[place])):
+                total[np.uint64(children[a])] += value * np.float32(weights[a])
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _add_pairs(places, x_data, weights, total):
+    """The same for a node of two children whose places have both weights."""
+    left, right = np.float32(0), np.float32(0)
+    for j in range(x_data.shape[0]):
+        if places[j] > 0:
+            first = np.uint64(2) * (np.uint64(places[j]) - np.uint64(1))
+            left += x_data[j] * np.float32(weights[first])
+            right += x_data[j] * np.float32(weights[first + np.uint64(1)])
+    total[0], total[1] = left, right
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _add_dense(places, x_data, weights, total):
+    """The same for any number of children."""
+    width = np.uint64(total.shape[0])
+    for j in range(x_data.shape[0]):
+        if places[j] > 0:
+            value = x_data[j]
+            first = width * (np.uint64(places[j]) - np.uint64(1))
+            for child in range(width):
+                total[child] += value * np.float32(weights[first + child])
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -80,6 +98,10 @@ def _score_level(chunks, loss, x_indptr, x_indices, x_data, first_row, frontier,
     for node in range(high - low + 1):
         begin[node + 1] += begin[node]
     pairs = np.empty(begin[-1], np.int64)
+    longest = 0
+    for row in range(first_row, first_row + n_rows):
+        longest = max(longest, x_indptr[row + 1] - x_indptr[row])
+    places = np.empty(longest, np.uint32)
     fill = begin.copy()
     for i in range(n_rows):
         for j in range(width):
@@ -94,28 +116,41 @@ def _score_level(chunks, loss, x_indptr, x_indices, x_data, first_row, frontier,
         for pair in mine:
             row = first_row + pair // width
             entries += x_indptr[row + 1] - x_indptr[row]
+        bits = chunks.bits[node]
+        table = directory = chunks.directory[chunks.first_bucket[node] : chunks.first_bucket[node + 1]]
         features = chunks.features[chunks.first_feature[node] : chunks.first_feature[node + 1]]
-        mapped = mine.shape[0] > 1 and entries > _MAP_PAYS * features.shape[0]
+        mapped = bits != TABLE and mine.shape[0] > 1 and entries > _MAP_PAYS * features.shape[0]
         if mapped:
+            table = place_of
             for place in range(features.shape[0]):
-                place_of[np.uint64(features[place])] = place
+                place_of[np.uint64(features[place])] = place + 1
+        runs = chunks.runs[chunks.first_run[node] : chunks.first_run[node + 1]]
+        children = chunks.children[chunks.first_child[node] : chunks.first_child[node + 1]]
+        weights = chunks.weights[chunks.first_weight[node] : chunks.first_weight[node + 1]]
         first_edge = chunks.first_edge[node]
         n_children = chunks.first_edge[node + 1] - first_edge
         for pair in mine:
             row = first_row + pair // width
+            indices, data = x_indices[x_indptr[row] : x_indptr[row + 1]], x_data[x_indptr[row] : x_indptr[row + 1]]
+            if bits == TABLE or mapped:
+                _locate_in_table(table, indices, places)
+            else:
+                _locate_hashed(directory, features, bits, indices, places)
             total = below[offsets[pair // width, pair % width] :][:n_children]
             total[:] = 0
-            if mapped:
-                _add_mapped(chunks, node, place_of, x_indices, x_data, x_indptr[row], x_indptr[row + 1], total)
+            if runs.shape[0] > 0:
+                _add_runs(places, data, runs, children, weights, total)
+            elif n_children == 2:
+                _add_pairs(places, data, weights, total)
             else:
-                _add_hashed(chunks, node, x_indices, x_data, x_indptr[row], x_indptr[row + 1], total)
+                _add_dense(places, data, weights, total)
             log = logs[pair // width, pair % width]
             for child in range(n_children):
                 margin = total[child] * chunks.scale[first_edge + child] + chunks.bias[first_edge + child]
                 total[child] = log + _log_probability(margin, loss)
         if mapped:
             for place in range(features.shape[0]):
-                place_of[np.uint64(features[place])] = -1
+                place_of[np.uint64(features[place])] = 0
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -138,7 +173,7 @@ def search_trees(chunks, loss, beam, n_features, x_indptr, x_indices, x_data, bl
     first_row, last_row = block
     n_rows = last_row - first_row
     n_trees = chunks.roots.shape[0]
-    place_of = np.full(n_features if n_rows > 1 else 0, -1, np.int32)
+    place_of = np.zeros(n_features if n_rows > 1 else 0, chunks.directory.dtype)
     found_row = np.empty(1024, np.int32)
     found_label = np.empty(1024, np.int32)
     found_log = np.empty(1024, np.float32)

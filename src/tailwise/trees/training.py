@@ -16,6 +16,7 @@ from tailwise.trees.structure import LabelTree
 Solve = Callable[[Rows, Labels], Weights]
 
 _EDGES_A_BLOCK = 32
+_NOTHING = Weights(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
 
 
 class _Block(NamedTuple):
@@ -83,30 +84,31 @@ def _pack_tree(tree: LabelTree, blocks: list[_Block], trained: list[Weights], n_
     trained.clear()
     packed: list[tuple[Any, ...]] = []
     for node in range(tree.n_nodes):
-        own = parts.pop(node, [])
-        counts = np.concatenate([[0], *(np.diff(part.indptr) for part in own)])
-        features = np.concatenate([np.empty(0, np.int32), *(part.features for part in own)])
-        values = np.concatenate([np.empty(0, np.float32), *(part.values for part in own)])
-        bias = np.concatenate([np.empty(0, np.float32), *(part.bias for part in own)])
-        packed.append((bias, *pack_chunk(np.cumsum(counts), features, values, n_features)))
-    bias, scale, bits, directory, features, runs, children, weights = (
-        list(column) for column in zip(*packed, strict=True)
-    )
+        # A root without labels has no block.
+        own = parts.pop(node, [_NOTHING])
+        indptr = np.cumsum(np.concatenate([[0], *(np.diff(part.indptr) for part in own)]))
+        features, values, bias = (np.concatenate([part[n] for part in own]) for n in (1, 2, 3))
+        packed.append((bias, *pack_chunk(indptr, features, values, n_features)))
+    columns: list[list[Any]] = [list(column) for column in zip(*packed, strict=True)]
+    packed.clear()
+    biases, scale, bits, directory, places, runs, children, entries = columns
     return Chunks(
         roots=np.zeros(1, np.int32),
         first_edge=tree.first_edge,
         target=tree.target,
-        bias=np.concatenate(bias),
+        bias=np.concatenate(biases),
         scale=np.concatenate(scale),
         bits=np.array(bits, np.uint8),
         first_bucket=_starts(directory),
-        directory=np.concatenate(directory),
-        first_feature=_starts(features),
-        features=np.concatenate(features),
+        directory=np.concatenate(directory).astype(np.uint16 if n_features < 2**16 else np.uint32),
+        first_feature=_starts(places),
+        features=np.concatenate(places),
+        first_run=_starts(runs),
         runs=np.concatenate(runs),
-        first_entry=_starts(children),
+        first_child=_starts(children),
         children=np.concatenate(children),
-        weights=np.concatenate(weights),
+        first_weight=_starts(entries),
+        weights=np.concatenate(entries),
     )
 
 
@@ -126,7 +128,7 @@ def join_trees(trees: list[Chunks]) -> Chunks:
         "roots": nodes[:-1].astype(np.int32),
         "target": np.concatenate(target).astype(np.int32),
     }
-    for name in ("first_edge", "first_bucket", "first_feature", "first_entry"):
+    for name in ("first_edge", "first_bucket", "first_feature", "first_run", "first_child", "first_weight"):
         parts = [getattr(tree, name) for tree in trees]
         ends = np.cumsum([0] + [int(part[-1]) for part in parts])
         whole = np.concatenate([[0], *(part[1:] + end for part, end in zip(parts, ends, strict=False))])
