@@ -1,4 +1,5 @@
 from contracts import ModelContract
+
 from tailwise import Bonsai, Parabel
 
 

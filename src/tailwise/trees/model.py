@@ -22,8 +22,8 @@ LOSSES = {"squared_hinge": SQUARED_HINGE, "logistic": LOGISTIC}
 
 _ROWS_A_BLOCK = 256
 _SCORES_A_BLOCK = 4_000_000
-_EFFORT: dict[str, dict[str, Any]] = {
-    "squared_hinge": {"max_rounds": 3, "max_sweeps": 5, "bias_centre": 0.0},
+EFFORT: dict[str, dict[str, Any]] = {
+    "squared_hinge": {"max_rounds": 2, "max_sweeps": 5, "bias_centre": 0.0},
     "logistic": {"max_rounds": 20},
 }
 """Bounds on the solver's work: in the upper nodes most rows are support vectors, and more work gains nothing there."""
@@ -76,7 +76,7 @@ class LabelTreeModel(XMCModel):
             trees = self._grow(X, Y, seeds)
         else:
             trees = [tree_from_user(self.tree, self.label_counts_)]
-        options = Options(loss=self.loss, tol=self.tol, prune=self.prune, **_EFFORT[self.loss])
+        options = Options(loss=self.loss, tol=self.tol, prune=self.prune, **EFFORT[self.loss])
         name = type(self).__name__
         trained = []
         for number, tree in enumerate(trees, start=1):

@@ -1,0 +1,112 @@
+import numpy as np
+import pytest
+from contracts import assert_same_bits, make_rows
+from naive.trees import search, unpack
+from scipy import sparse
+
+import tailwise
+from tailwise import Bonsai, Parabel
+from tailwise.kernels.chunks import TABLE, pack_chunk
+from tailwise.kernels.problems import Weights
+from tailwise.trees.structure import tree_from_nested
+from tailwise.trees.training import train_tree
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return make_rows(n_samples=150, n_features=60, n_labels=40)
+
+
+@pytest.fixture(scope="module", params=["squared_hinge", "logistic"])
+def model(request, rows):
+    return Bonsai(n_trees=2, arity=4, max_leaf=3, max_depth=4, loss=request.param, prune=0.02, random_state=0).fit(
+        *rows
+    )
+
+
+@pytest.mark.parametrize("beam", [1, 3, 10_000])
+def test_search_equals_the_twin(model, rows, beam):
+    X, Y = rows
+    scores = model.set_params(beam=beam).predict_topk(X[:12], Y.shape[1])
+    for i in range(12):
+        expected = search(model.chunks_, X[[i]].toarray().ravel().astype(np.float64), beam, model.loss, Y.shape[1])
+        got = np.full(Y.shape[1], -np.inf)
+        present = scores.labels[i] >= 0
+        got[scores.labels[i][present]] = scores.scores[i][present]
+        np.testing.assert_array_equal(np.isfinite(got), np.isfinite(expected))
+        np.testing.assert_allclose(got[present], expected[present], atol=1e-5)
+
+
+def test_the_widest_beam_is_exhaustive(model, rows):
+    X, Y = rows
+    top = model.set_params(beam=model.chunks_.bits.size).predict_topk(X, Y.shape[1])
+    assert ((top.labels >= 0).sum(axis=1) == (np.diff(Y.tocsc().indptr) > 0).sum()).all()
+    assert_same_bits(model.set_params(beam=10_000).predict_topk(X, Y.shape[1]), top)
+    narrow = model.set_params(beam=2).predict_topk(X, 1)
+    assert (top.scores[:, :1] >= narrow.scores - 1e-6).all()
+
+
+def test_batches_single_rows_and_mapped_files_give_the_same_bits(model, rows, tmp_path):
+    X, _ = rows
+    model.set_params(beam=5).save(tmp_path / "model")
+    mapped = tailwise.load(tmp_path / "model", verify=False)
+    whole = model.predict_topk(X)
+    for other in (model, mapped):
+        for i in range(0, X.shape[0], 7):
+            assert_same_bits(other.predict_topk(X[[i]]), type(whole)(*(part[i : i + 1] for part in whole)))
+    assert not mapped.chunks_.weights.flags.writeable
+
+
+def random_weights(seed, n_children, n_features, density):
+    rng = np.random.default_rng(seed)
+    return sparse.random_array(
+        (n_children, n_features),
+        density=density,
+        format="csr",
+        dtype=np.float32,
+        rng=rng,
+        data_sampler=rng.standard_normal,
+    )
+
+
+@pytest.mark.parametrize(
+    ("n_children", "n_features", "density", "table", "dense"),
+    [
+        (2, 50, 0.9, True, True),
+        (3, 40, 0.9, True, True),
+        (40, 60, 0.1, True, False),
+        (2, 5000, 0.02, False, True),
+        (30, 5000, 0.005, False, False),
+        (2, 30, 0.0, False, True),
+    ],
+)
+def test_every_form_of_chunk_is_read_back_and_searched(n_children, n_features, density, table, dense):
+    weights = random_weights(n_children, n_children, n_features, density)
+    scale, bits, _, _, runs, _, _ = pack_chunk(
+        weights.indptr, weights.indices.astype(np.int32), weights.data, n_features
+    )
+    assert ((bits == TABLE) == table or weights.nnz == 0) and (runs.size == 0) == dense
+    rng = np.random.default_rng(0)
+    bias = rng.standard_normal(n_children).astype(np.float32)
+    X = random_weights(9, 300, n_features, 0.1)
+    Y = sparse.csr_array(np.ones((300, n_children), np.float32))
+    at = iter([0, 32])
+
+    def give(rows, labels):
+        first = next(at)
+        part = weights[first : first + labels.indptr.size - 1]
+        return Weights(
+            part.indptr.astype(np.int64), part.indices.astype(np.int32), part.data, bias[first : first + part.shape[0]]
+        )
+
+    ones = np.ones(n_children)
+    chunks = train_tree(X, Y, tree_from_nested(list(range(n_children))), (ones, ones), give, n_jobs=1)
+    np.testing.assert_allclose(unpack(chunks, n_features), weights.toarray(), atol=float(scale.max(initial=0)))
+    model = Parabel(n_trees=1)
+    model.chunks_, model.n_features_in_, model.n_labels_ = chunks, n_features, n_children
+    model.label_counts_ = np.ones(n_children)
+    top = model.predict_topk(X, n_children)
+    for i in (0, 100, 299):
+        expected = search(chunks, X[[i]].toarray().ravel().astype(np.float64), 1, "squared_hinge", n_children)
+        np.testing.assert_allclose(top.scores[i], expected[top.labels[i]], atol=1e-5)
+        assert_same_bits(model.predict_topk(X[[i]], n_children), type(top)(*(part[i : i + 1] for part in top)))

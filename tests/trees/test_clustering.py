@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive.trees import represent
+from scipy import sparse
+
+from tailwise.kernels.problems import pack_rows
+from tailwise.trees import representation
+from tailwise.trees.clustering import split_in_many, split_in_two
+from tailwise.trees.growing import grow_trees
+from tailwise.trees.representation import represent_labels
+
+
+def random_rows(seed, n=40, d=30, density=0.2):
+    rng = np.random.default_rng(seed)
+    return sparse.random_array((n, d), density=density, format="csr", dtype=np.float32, rng=rng)
+
+
+def random_labels(seed, n=40, n_labels=12):
+    rng = np.random.default_rng(seed)
+    Y = rng.random((n, n_labels)) < rng.random(n_labels) * 0.4
+    Y[:, 0], Y[:, 1], Y[3] = False, True, False
+    return sparse.csr_array(Y.astype(np.float32))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000))
+def test_representations_equal_the_twin(seed):
+    X, Y = random_rows(seed), random_labels(seed)
+    given_in, given_out = represent(X.toarray(), Y.toarray()), represent(Y.toarray(), Y.toarray())
+    unscaled = Y.toarray().T @ Y.toarray()
+    norms = np.linalg.norm(unscaled, axis=1, keepdims=True)
+    given_out = unscaled / np.where(norms > 0, norms, 1)
+    np.testing.assert_allclose(represent_labels(X, Y, "input").toarray(), given_in, atol=1e-5)
+    np.testing.assert_allclose(represent_labels(X, Y, "output").toarray(), given_out, atol=1e-5)
+    joint = represent_labels(X, Y, "joint").toarray()
+    np.testing.assert_allclose(joint, np.hstack([given_in, given_out]) / np.sqrt(2), atol=1e-5)
+
+
+def test_long_label_vectors_keep_their_largest_entries(monkeypatch):
+    monkeypatch.setattr(representation, "_KEEP", 5)
+    X, Y = random_rows(1, density=0.5), random_labels(1)
+    for cut, whole in zip(represent_labels(X, Y).toarray(), represent(X.toarray(), Y.toarray()), strict=True):
+        assert (cut != 0).sum() <= 5
+        if (whole != 0).sum() >= 5:
+            assert (cut != 0).sum() >= 4
+            assert whole[cut != 0].min() >= whole[cut == 0].max()
+            np.testing.assert_allclose(np.linalg.norm(cut), 1, rtol=1e-5)
+
+
+def packed(vectors):
+    vectors = sparse.csr_array(vectors)
+    return pack_rows(vectors.indptr, vectors.indices, vectors.data, vectors.shape[1])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 41))
+def test_halves_are_balanced_and_stable(seed, n):
+    vectors = represent_labels(
+        sparse.csr_array(random_rows(seed, n=n)), sparse.eye_array(n, format="csr", dtype=np.float32)
+    )
+    assignment = split_in_two(packed(vectors), np.random.default_rng(seed))
+    assert assignment.sum() == n - n // 2
+    centroids = np.stack([vectors.toarray()[assignment == side].sum(axis=0) for side in (0, 1)])
+    centroids /= np.maximum(np.linalg.norm(centroids, axis=1, keepdims=True), 1e-12)
+    own = (vectors.toarray() * centroids[assignment]).sum()
+    better = (vectors.toarray() * centroids[1 - assignment]).sum()
+    assert own >= better - 1e-4
+
+
+def test_clusters_that_are_there_are_found():
+    rng = np.random.default_rng(0)
+    topics = np.repeat(np.arange(3), 20)
+    vectors = np.zeros((60, 30), np.float32)
+    for i, topic in enumerate(topics):
+        vectors[i, topic * 10 + rng.choice(10, 6, replace=False)] = 1
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    halves = split_in_two(packed(vectors[topics < 2]), np.random.default_rng(0))
+    assert len(set(halves[:20])) == len(set(halves[20:])) == 1 and halves[0] != halves[-1]
+    found = max(
+        (split_in_many(packed(vectors), 3, np.random.default_rng(seed)) for seed in range(5)),
+        key=lambda assignment: len(set(zip(topics, assignment, strict=True))) == 3,
+    )
+    assert len(set(zip(topics, found, strict=True))) == len(set(found)) == 3
+
+
+def test_k_means_moves_every_label_to_its_nearest_centroid():
+    vectors = represent_labels(random_rows(3, n=60), sparse.eye_array(60, format="csr", dtype=np.float32))
+    assignment = split_in_many(packed(vectors), 7, np.random.default_rng(1))
+    dense = vectors.toarray()
+    centroids = np.zeros((7, dense.shape[1]))
+    np.add.at(centroids, assignment, dense)
+    centroids /= np.maximum(np.linalg.norm(centroids, axis=1, keepdims=True), 1e-12)
+    cosines = dense @ centroids.T
+    # The last round may still have gained a little.
+    assert (cosines.max(axis=1) - cosines[np.arange(60), assignment]).mean() < 0.02
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_grown_trees_hold_every_label_once_and_do_not_depend_on_threads(n_jobs):
+    vectors = represent_labels(random_rows(5, n=200), sparse.eye_array(200, format="csr", dtype=np.float32))
+    labels = np.flatnonzero(np.arange(200) % 7)
+    trees = grow_trees(vectors, labels, split_in_two, [3, 4], max_leaf=10, max_depth=64, n_jobs=n_jobs)
+    assert not np.array_equal(trees[0].order, trees[1].order)
+    for tree in trees:
+        np.testing.assert_array_equal(np.sort(tree.order), labels)
+        leaf = np.array([(tree.target[slice(*tree.edges(node))] < 0).all() for node in range(tree.n_nodes)])
+        assert np.diff(tree.first_edge)[leaf].max() <= 10 and (np.diff(tree.first_edge)[~leaf] == 2).all()
+    again = grow_trees(vectors, labels, split_in_two, [3, 4], max_leaf=10, max_depth=64, n_jobs=1)
+    for tree, other in zip(trees, again, strict=True):
+        for part, same in zip(tree, other, strict=True):
+            np.testing.assert_array_equal(part, same)
+
+
+def test_equal_vectors_and_depth_end_the_growth():
+    equal = sparse.csr_array(np.ones((30, 2), np.float32) / np.sqrt(2))
+    (tree,) = grow_trees(equal, np.arange(30), lambda v, rng: split_in_many(v, 4, rng), [0], max_leaf=5, max_depth=9)
+    assert tree.n_nodes == 1 and tree.target.size == 30
+    vectors = represent_labels(random_rows(5, n=100), sparse.eye_array(100, format="csr", dtype=np.float32))
+    (flat,) = grow_trees(vectors, np.arange(100), split_in_two, [0], max_leaf=2, max_depth=1)
+    assert flat.n_nodes == 3

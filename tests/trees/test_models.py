@@ -1,0 +1,123 @@
+import numpy as np
+import pytest
+from contracts import assert_same_bits, make_rows
+from naive.trees import unpack
+from scipy import sparse
+from sklearn.svm import LinearSVC
+
+from tailwise import Bonsai, ConstantPropensity, JainPropensity, Parabel
+from tailwise.errors import InvalidInput
+from tailwise.trees.model import EFFORT
+from tailwise.trees.weighting import leaf_costs
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return make_rows(n_samples=150, n_features=60, n_labels=20)
+
+
+def objective(w, b, X, z, costs):
+    return 0.5 * w @ w + 0.5 * b**2 + (costs * np.maximum(0, 1 - z * (X @ w + b)) ** 2).sum()
+
+
+def test_every_edge_is_trained_on_the_rows_that_reach_its_node(rows, monkeypatch):
+    monkeypatch.setitem(EFFORT, "squared_hinge", {"max_rounds": 50, "max_sweeps": 200, "bias_centre": 0.0})
+    X, Y = rows
+    groups = [[2, 3, 4], [5, 6, [7, 8]], [0, 1, *range(9, 20)]]
+    model = Parabel(tree=groups, prune=0.0, tol=1e-3, leaf_weighting="convex", random_state=0).fit(X, Y)
+    chunks, Yd = model.chunks_, Y.toarray()
+    weights = unpack(chunks, X.shape[1])
+    costs = leaf_costs("convex", None, Y)
+    below = {node: [] for node in range(chunks.bits.size)}
+    for node in reversed(range(chunks.bits.size)):
+        for target in chunks.target[chunks.first_edge[node] : chunks.first_edge[node + 1]]:
+            below[node] += [~target] if target < 0 else below[target]
+    for node in range(chunks.bits.size):
+        reach = Yd[:, below[node]].any(axis=1)
+        for edge in range(chunks.first_edge[node], chunks.first_edge[node + 1]):
+            target = chunks.target[edge]
+            positive = Yd[reach][:, [~target] if target < 0 else below[target]].any(axis=1)
+            if positive.all():
+                continue
+            cost = np.where(positive, costs[~target] if target < 0 else 1.0, 1.0)
+            peer = LinearSVC(C=1.0, tol=1e-6, max_iter=20_000).fit(X[reach], positive, sample_weight=cost)
+            z = np.where(positive, 1, -1)
+            ours = objective(weights[edge], chunks.bias[edge], X[reach], z, cost)
+            best = objective(peer.coef_[0], peer.intercept_[0], X[reach], z, cost)
+            assert best * (1 - 1e-3) <= ours <= best * 1.03
+
+
+@pytest.mark.parametrize("representation", ["input", "output", "joint"])
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_representations_and_losses_learn(rows, representation, loss):
+    X, Y = rows
+    model = Bonsai(n_trees=1, arity=3, max_leaf=4, representation=representation, loss=loss, prune=0.01, random_state=1)
+    top = model.fit(X, Y).predict_topk(X, 3)
+    assert np.mean([Y[i, label] for i, labels in enumerate(top.labels) for label in labels]) > 0.8
+
+
+def test_leaf_weighting_lifts_rare_labels():
+    rng = np.random.default_rng(0)
+    X = np.abs(rng.standard_normal((400, 20))).astype(np.float32)
+    Y = np.column_stack([X[:, 0] > -1, (X[:, 1] > 1.8) & (rng.random(400) < 0.3), X[:, 2] > 0.7]).astype(np.float32)
+    plain, tail, own = (
+        Parabel(n_trees=1, leaf_weighting=weighting, random_state=0).fit(X, Y)
+        for weighting in (None, "tail", lambda p: 1 / p - 1)
+    )
+    rare = [
+        np.where(top.labels == 1, top.scores, 0).sum(axis=1)[X[:, 1] > 1.8].mean()
+        for top in (plain.predict_topk(X, 3), tail.predict_topk(X, 3))
+    ]
+    assert rare[1] > rare[0] + 0.1
+    assert_same_bits(own.predict_topk(X), tail.predict_topk(X))
+
+
+def test_propensities_of_leaf_weighting(rows):
+    _, Y = rows
+    p = JainPropensity().fit(Y).propensity_
+    np.testing.assert_allclose(leaf_costs("tail", None, Y), 1 / p - 1)
+    np.testing.assert_allclose(leaf_costs("convex", ConstantPropensity(0.5), Y), 3)
+    np.testing.assert_array_equal(leaf_costs(None, None, Y), 1)
+    np.testing.assert_array_equal(leaf_costs("tail", np.ones(20), Y), 1e-6)
+
+
+def test_a_tree_of_your_own_is_one_tree(rows):
+    X, Y = rows
+    parents = np.concatenate([np.repeat([20, 21], 10), [-1, -1]])
+    model = Bonsai(n_trees=3, tree=parents, random_state=0).fit(X, Y)
+    assert model.chunks_.roots.size == 1 and model.chunks_.bits.size == 3
+    top = model.predict_topk(X, 3).labels
+    assert np.mean([Y[i, label] for i, labels in enumerate(top) for label in labels]) > 0.8
+
+
+def test_one_label_and_no_label():
+    X = sparse.eye_array(6, format="csr")
+    only = Parabel().fit(X, np.eye(6, 3)[:, :1]).predict_topk(X, 2)
+    assert set(only.labels.ravel()) == {0, -1}
+    none = Bonsai().fit(X, np.zeros((6, 3))).predict_topk(X, 2)
+    assert (none.labels == -1).all()
+
+
+@pytest.mark.parametrize(
+    ("params", "text"),
+    [
+        ({"n_trees": 0}, r"n_trees=0 is outside \[1, inf\]"),
+        ({"beam": 2.5}, r"beam=2.5 must be an integer"),
+        ({"loss": "hinge"}, r"loss='hinge' is not one of 'squared_hinge', 'logistic'"),
+        ({"C": 0}, r"C=0 is outside \(0, inf\]"),
+        ({"tol": -1.0}, r"tol=-1.0 is outside"),
+        ({"prune": -0.1}, r"prune=-0.1 is outside"),
+        ({"leaf_weighting": "head"}, r"leaf_weighting='head' is not one of 'tail', 'convex', None or a function"),
+        ({"leaf_weighting": lambda p: -p}, r"leaf_weighting returned .* 20 finite weights >= 0"),
+        ({"leaf_weighting": "tail", "propensity": [0.5]}, r"propensity"),
+        ({"arity": 1}, r"arity=1 is outside"),
+        ({"max_depth": 0}, r"max_depth=0 is outside"),
+        ({"max_leaf": 0}, r"max_leaf=0 is outside"),
+        ({"representation": "both"}, r"representation='both' is not one of 'input', 'output', 'joint'"),
+        ({"tree": [0, 1]}, r"tree has 2 parents but Y has 20 labels"),
+        ({"n_jobs": 0}, r"n_jobs=0"),
+    ],
+)
+def test_error_texts(rows, params, text):
+    with pytest.raises(InvalidInput, match=text):
+        Bonsai(**params).fit(*rows)
