@@ -18,6 +18,7 @@ _SUFFICIENT_DECREASE = 0.01
 _MAX_HALVINGS = 25
 _FIRST_SWEEPS = 5
 _NEWCOMERS = 64
+_LEVELS = 64
 
 
 class Columns(NamedTuple):
@@ -121,7 +122,7 @@ def _solve(rows, columns, problem, settings):
     scale = np.float32(settings.bias_scale)
     for round_ in range(settings.max_rounds):
         _fill_gradient(rows, problem, scale)
-        size = newcomers = 0
+        size = 0
         worst = np.float32(0)
         for j in range(n_features + 1):
             violation = _violation(problem.weights[j], problem.gradient[j])
@@ -132,13 +133,9 @@ def _solve(rows, columns, problem, settings):
                 size += 1
             elif violation > 0:
                 violations[j] = violation
-                newcomers += 1
         if worst <= settings.tol:
             return
-        bar = np.float32(0)
-        room = _NEWCOMERS + size
-        if newcomers > room:
-            bar = np.sort(violations)[n_features + 1 - room]
+        bar = _bar_for(violations, worst, _NEWCOMERS + size)
         for j in range(n_features + 1):
             if violations[j] > 0 and violations[j] >= bar:
                 chosen[size] = j
@@ -155,6 +152,20 @@ def _solve(rows, columns, problem, settings):
                 worst_step = max(worst_step, _step(columns, chosen[n], problem, scale))
             if worst_step <= 0.5 * settings.tol:
                 break
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _bar_for(violations, worst, wanted):
+    """The largest of 64 levels up to ``worst`` that at least ``wanted`` violations reach; 0 if fewer are there."""
+    counts = np.zeros(_LEVELS + 1, np.int64)
+    for j in range(violations.shape[0]):
+        if violations[j] > 0:
+            counts[np.int64(violations[j] / worst * _LEVELS)] += 1
+    level, total = _LEVELS, counts[_LEVELS]
+    while level > 0 and total < wanted:
+        level -= 1
+        total += counts[level]
+    return np.float32(worst * level / _LEVELS)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)

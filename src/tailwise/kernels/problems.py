@@ -69,8 +69,17 @@ def pack_rows(
     data = data.astype(np.float32, copy=False)
     if rows is None:
         indptr = indptr.astype(np.int64, copy=False)
-        return Rows(indptr, indices, data, _squares(indptr, data), np.arange(n_features, dtype=np.int32))
-    return Rows(*_gather(indptr, indices, data, n_features, rows.astype(np.int64, copy=False)))
+        parts = (indptr, indices, data, _squares(indptr, data), np.arange(n_features, dtype=np.int32))
+    else:
+        parts = _gather(indptr, indices, data, n_features, rows.astype(np.int64, copy=False))
+    return Rows(*(read_only(part) for part in parts))
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """A read-only view: solvers then compile once for the arrays of memory and those of mapped files."""
+    view = array.view()
+    view.setflags(write=False)
+    return view
 
 
 @njit(nogil=True, cache=True, boundscheck=False)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tailwise.kernels.l1 import Columns, solve_l1
 from tailwise.kernels.logistic import solve_logistic
-from tailwise.kernels.problems import Labels, Rows, Weights
+from tailwise.kernels.problems import Labels, Rows, Weights, read_only
 from tailwise.kernels.svm import Settings, solve_svm
 
 
@@ -91,12 +91,8 @@ def solve_l1_block(rows: Rows, columns: Columns, labels: Labels, options: Option
 
 
 def _plain(labels: Labels) -> Labels:
-    return Labels(
-        labels.indptr.astype(np.int64, copy=False),
-        labels.positions.astype(np.int32, copy=False),
-        labels.positive_costs.astype(np.float32, copy=False),
-        labels.negative_costs.astype(np.float32, copy=False),
-    )
+    types = (np.int64, np.int32, np.float32, np.float32)
+    return Labels(*(read_only(part.astype(kind, copy=False)) for part, kind in zip(labels, types, strict=True)))
 
 
 def _settings(options: Options, centre: float) -> Settings:
