@@ -7,6 +7,7 @@ trained once with the usual propensities and then judged by PSP@5 under every (A
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -97,12 +98,19 @@ def _findings(found: Sensitivity, predictions: dict[str, np.ndarray], data: Data
         f"Share of the grid won: {won}; the best leads by more than 1.96 standard errors on "
         f"{100 * found.sure.mean():.0f} %."
     )
-    for rival in found.models:
-        if rival != found.winner and len(found.models) > 2:
-            pair = {name: predictions[name] for name in (found.winner, rival)}
-            alone = propensity_sensitivity(data.Y_test, pair, data.label_counts, data.n_train, k=K)
-            said.append(f"Against {rival} alone: {alone}.")
-    return said
+    return said + _turns(found, predictions, data)
+
+
+def _turns(found: Sensitivity, predictions: dict[str, np.ndarray], data: Dataset) -> list[str]:
+    """The pairs of models whose order depends on (A, B)."""
+    said, pairs = [], list(combinations(found.models, 2))
+    for pair in pairs:
+        first, second = (found.values[found.models.index(name)] for name in pair)
+        if (first > second).any() and (first < second).any():
+            two = {name: predictions[name] for name in pair}
+            alone = propensity_sensitivity(data.Y_test, two, data.label_counts, data.n_train, k=K, b=found.b, a=found.a)
+            said.append(f"{' and '.join(pair)}: {alone}.")
+    return [*said, f"The other {len(pairs) - len(said)} of {len(pairs)} pairs keep their order on the whole grid."]
 
 
 def _at_reference(found: Sensitivity) -> tuple[int, int]:
@@ -115,7 +123,7 @@ def _plot(found: Sensitivity) -> Any:
 
     from tailwise.experiments.plotting import COLOURS, line, make_figure
 
-    figure, axes = make_figure(1, 3)
+    figure, axes = make_figure(1, 3, width=4.6)
     i, j = _at_reference(found)
     for m, name in enumerate(found.models):
         line(axes[0, 0], m, found.a, found.values[m, :, j], label=name, markevery=4)
@@ -124,7 +132,7 @@ def _plot(found: Sensitivity) -> Any:
     axes[0, 1].axvline(found.reference[1], color="black", linewidth=1, linestyle="--")
     axes[0, 0].set(xlabel="A", ylabel=f"PSP@{K}, %", title=f"B = {found.b[j]:g}")
     axes[0, 1].set(xlabel="B", ylabel=f"PSP@{K}, %", title=f"A = {found.a[i]:g}", xscale="log")
-    axes[0, 0].legend(frameon=False, fontsize=7)
+    figure.legend(loc="outside right center", frameon=False, fontsize=8)
     field = axes[0, 2]
     field.grid(False)
     colours = ListedColormap([COLOURS[m % 10] for m in range(len(found.models))])
@@ -135,7 +143,7 @@ def _plot(found: Sensitivity) -> Any:
         field.contourf(found.b, found.a, ~found.sure, levels=[0.5, 1.5], colors="none", hatches=["////"])
     for a, b in ((0.5, 0.4), (0.55, 1.5), (0.6, 2.6)):
         field.plot(b, a, "w*", markeredgecolor="black", markersize=10)
-    field.set(xlabel="B", ylabel="A", title="who wins (hatched: lead not sure; stars: published)", xscale="log")
+    field.set(xlabel="B", ylabel="A", title="best model (hatched: lead not sure)", xscale="log")
     return figure
 
 
