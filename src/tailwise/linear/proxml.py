@@ -29,8 +29,8 @@ class ProXML(OneVsRest):
     ----------
     C : float
         Weight of the loss against the penalty.
-    weighting : {"tail", "convex", "none"} or callable
-        Weight of a positive of propensity p: ``1/p - 1``, ``2/p - 1``, 1, or a function of the propensities.
+    weighting : {"tail", "convex", "steep", "none"} or callable
+        Weight of a positive of propensity p: ``1/p - 1``, ``2/p - 1``, ``(1/p - 1)^1.5``, 1, or a function of all p.
     propensity : Propensity, array of n_labels or None
         None is ``JainPropensity()``; an estimator is fitted on the training labels.
     prune, positive_weight, normalize, tol, random_state, n_jobs

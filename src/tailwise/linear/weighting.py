@@ -11,28 +11,29 @@ from tailwise.errors import InvalidInput
 from tailwise.validation import check_choice
 
 _SMALLEST_WEIGHT = 1e-3
+WEIGHTINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "tail": lambda p: np.maximum(1 / p - 1, _SMALLEST_WEIGHT),
+    "convex": lambda p: 2 / p - 1,
+    "steep": lambda p: np.maximum(1 / p - 1, _SMALLEST_WEIGHT) ** 1.5,
+    "none": np.ones_like,
+}
+"""Weight of a positive, from the propensity p of its label; ``1/p - 1`` is taken to be at least 0.001."""
 
 
 def check_weighting(weighting: Any) -> None:
     """Refuse what is neither the name of a weighting nor a function."""
     if not callable(weighting):
-        check_choice("weighting", weighting, ("tail", "convex", "none"))
+        check_choice("weighting", weighting, WEIGHTINGS)
 
 
 def propensity_weights(weighting: str | Callable[[np.ndarray], np.ndarray], propensity: np.ndarray) -> np.ndarray:
-    """Weights of positives (n_labels,): ``1/p - 1`` ("tail", at least 0.001), ``2/p - 1`` ("convex"), 1, or your own.
+    """Weights of positives (n_labels,) by a name of :data:`WEIGHTINGS`, or by a function of the propensities.
 
     >>> propensity_weights("convex", np.array([0.5, 1.0]))
     array([3., 1.])
     """
-    if weighting == "none":
-        return np.ones_like(propensity)
-    if weighting == "convex":
-        return 2 / propensity - 1
-    if weighting == "tail":
-        return np.maximum(1 / propensity - 1, _SMALLEST_WEIGHT)
-    assert callable(weighting)
-    weights = np.asarray(weighting(propensity), np.float64)
+    function = WEIGHTINGS[weighting] if isinstance(weighting, str) else weighting
+    weights = np.asarray(function(propensity), np.float64)
     if weights.shape != propensity.shape or not (np.isfinite(weights) & (weights > 0)).all():
         raise InvalidInput(
             f"weighting={weighting!r} returned shape {weights.shape} with values that are not all finite and above 0; "
