@@ -43,7 +43,8 @@ def main(arguments: list[str]) -> None:
     top = model.predict_topk(data.X_test, 50)
     curve = trade_off_curve(top, top.scores, data.Y_test, propensity.propensity_)
     print(
-        f"Stacked({', '.join(arguments or MEMBERS)}): {training.cpu:.0f} CPU-s, {training.wall:.0f} s, {training.peak_mb:.0f} MB"
+        f"Stacked({', '.join(arguments or MEMBERS)}): "
+        f"{training.cpu:.0f} CPU-s, {training.wall:.0f} s, {training.peak_mb:.0f} MB"
     )
     for t, values in zip(curve.steps, curve.values, strict=True):
         print(
