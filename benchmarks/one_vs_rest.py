@@ -28,6 +28,11 @@ def contenders() -> list[Contender]:
         Contender("tailwise DiSMEC, logistic", "run_ours", arguments={"name": "DiSMEC", "loss": "logistic"}),
         Contender("tailwise PWDiSMEC", "run_ours", arguments={"name": "PWDiSMEC"}),
         Contender("tailwise PWDiSMEC, convex", "run_ours", arguments={"name": "PWDiSMEC", "weighting": "convex"}),
+        Contender(
+            "tailwise PWDiSMEC, steep, C 0.3",
+            "run_ours",
+            arguments={"name": "PWDiSMEC", "weighting": "steep", "C": 0.3},
+        ),
         Contender("tailwise PPDSparse", "run_ours", arguments={"name": "PPDSparse"}),
         Contender("tailwise ProXML", "run_ours", arguments={"name": "ProXML"}),
     ]

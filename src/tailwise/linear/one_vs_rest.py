@@ -15,8 +15,6 @@ from tailwise.parallel import map_blocks
 from tailwise.scoring import predict_topk_linear
 from tailwise.validation import as_rng, check_choice, check_number, unit_rows
 
-_LABELS_A_BLOCK = 128
-
 
 class OneVsRest(XMCModel):
     """One linear problem a label against all rows: ``score_l = w_l·x + b_l``.
@@ -32,6 +30,8 @@ class OneVsRest(XMCModel):
     bias_ : ndarray (n_labels,)
         Float32; -inf for a label without rows.
     """
+
+    _labels_a_block = 128
 
     C: float
     prune: float
@@ -73,7 +73,8 @@ class OneVsRest(XMCModel):
         by_label.sort_indices()
         order = np.argsort(-self.label_counts_, kind="stable")
         order = order[: np.count_nonzero(self.label_counts_)]
-        blocks = [order[start : start + _LABELS_A_BLOCK] for start in range(0, order.size, _LABELS_A_BLOCK)]
+        size = self._labels_a_block
+        blocks = [order[start : start + size] for start in range(0, order.size, size)]
 
         def solve(block: np.ndarray) -> Weights:
             return self._solve(rows, _labels_of(by_label, block, costs, self.C), seed, prepared)

@@ -15,6 +15,8 @@ from tailwise.linear.one_vs_rest import OneVsRest
 from tailwise.linear.weighting import check_weighting, propensity_weights
 from tailwise.propensity import resolve_propensity
 
+_MAX_SWEEPS = 10
+
 
 class ProXML(OneVsRest):
     """One L1-regularised squared-hinge classifier a label, positives weighted by propensity.
@@ -40,6 +42,9 @@ class ProXML(OneVsRest):
     >>> model.predict_topk([[0.2, 0.8]], k=1).labels
     array([[1]], dtype=int32)
     """
+
+    # Small blocks: a label can take a second, and Ctrl-C waits for the block.
+    _labels_a_block = 16
 
     def __init__(
         self,
@@ -76,4 +81,5 @@ class ProXML(OneVsRest):
         return to_columns(rows)
 
     def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any) -> Weights:
-        return solve_l1_block(rows, prepared, labels, Options(tol=self.tol, prune=self.prune, seed=seed))
+        options = Options(tol=self.tol, max_sweeps=_MAX_SWEEPS, prune=self.prune, seed=seed)
+        return solve_l1_block(rows, prepared, labels, options)
