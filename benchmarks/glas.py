@@ -1,8 +1,9 @@
 """What do GLaS, its regulariser and input dropout bring on EURLex-4K, and at what cost?
 
 Three tables: the model at the published size beside the published figures; regularisers × input dropout over several
-seeds; and the gap between training and test rows with and without regularisation. ``logit_adjustment`` and the number
-of epochs were chosen on 2,000 rows cut from the training set: ``python -m benchmarks glas choose`` prints that table.
+seeds; and the gap between training and test rows with and without regularisation. ``logit_adjustment`` was chosen on
+2,000 rows cut from the training set, at d = 256; ``python -m benchmarks glas choose`` compares it, and the number of
+epochs, on such a cut.
 
 The paper's appendix computes PSP with propensities "for the full test label matrix"; the usual evaluation takes
 training counts. Both are given.
@@ -123,7 +124,7 @@ def gap(seeds: int = 2, dim: int = 256) -> list[dict[str, Any]]:
 
 
 def choose(dim: int = 256) -> list[dict[str, Any]]:
-    """What the settings were chosen from: rows cut from the training set, never the test set."""
+    """Settings compared on rows cut from the training set, never on the test set."""
     data = matrices("eurlex-4k")
     order = np.random.default_rng(0).permutation(data.X_train.shape[0])
     cut, rest = order[:2000], order[2000:]

@@ -8,10 +8,10 @@ import torch
 
 
 class LogSumExp(torch.autograd.Function):
-    """``ln Σ exp`` over the last axis by way of softmax, which torch vectorises.
+    """``ln Σ exp`` over the last axis by way of softmax, which is then at hand for the gradient.
 
-    On (1024, 3993) float32 scores it takes a fifth of ``torch.logsumexp``'s time, and its gradient is the softmax
-    that is at hand already. Scores must be finite.
+    On (1024, 3993) float32 scores, forward and backward took 12 ms on one core, ``torch.logsumexp`` 43 ms; the forward
+    pass alone takes the same time. Scores must be finite.
     """
 
     @staticmethod
