@@ -1,9 +1,9 @@
 """Do propensities help a forest when labels are missing? ``python -m benchmarks forest_missing_labels [trees [data]]``.
 
 The experiment of figures 3c and 3d of the PfastreXML paper, on EURLex-4K taken as complete and on synthetic data whose
-complete labels are known. Training labels are dropped with Jain's curve for several A; FastXML and PfastXML learn from
-what is left and are measured by plain nDCG@3 and P@3 on *complete* test labels. First PfastXML knows the curve, then
-it is given a wrong A.
+complete labels are known. Training labels are dropped with Jain's curve over the complete frequencies, for several A;
+FastXML and PfastXML learn from what is left and are measured by plain nDCG@3 and P@3 on *complete* test labels. First
+PfastXML is given the propensities that dropped the labels, then those of a wrong A.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def complete_data() -> list[Complete]:
 def learn_from_what_is_left(data: Complete, true_a: float, assumed_a: float | None, n_trees: int) -> dict[str, Any]:
     """Drop training labels with A = ``true_a``, learn with ``assumed_a`` (None: FastXML), score on complete labels."""
     from tailwise import FastXML, JainPropensity, PfastXML, drop_labels, evaluate
-    from tailwise.data import planted_propensity
 
-    Y = drop_labels(data.Y, planted_propensity(JainPropensity(true_a), data.Y), random_state=1)
+    Y = drop_labels(data.Y, JainPropensity(true_a).fit(data.Y), random_state=1)
     if assumed_a is None:
         model = FastXML(n_trees=n_trees, random_state=0)
     else:
-        model = PfastXML(n_trees=n_trees, propensity=JainPropensity(assumed_a), random_state=0)
+        assumed = JainPropensity(assumed_a).fit(data.Y).propensity_
+        model = PfastXML(n_trees=n_trees, propensity=assumed, random_state=0)
     top = model.fit(data.X, Y).predict_topk(data.X_test, 5)
     found = evaluate(data.Y_test, top, METRICS, label_counts=model.label_counts_, confidence=None)
     kept = Y.nnz / data.Y.nnz

@@ -60,7 +60,9 @@ class FastXML(XMCModel):
     labels_per_leaf : int
         How many labels a leaf keeps, the most frequent ones.
     C : float
-        Weight of the logistic loss beside the L1 norm of a separator: more gives denser separators.
+        Weight of the logistic loss beside the L1 norm of a separator: more gives denser separators. 3 was best on
+        validation rows of EURLex-4K; the authors' program takes 1, which ranks the first label a little better and the
+        rest worse.
     tol : float
         A separator is solved when its optimality violation has fallen to this share of that at zero.
     max_iter : int
@@ -84,7 +86,7 @@ class FastXML(XMCModel):
         n_trees: int = 50,
         max_leaf: int = 10,
         labels_per_leaf: int = 100,
-        C: float = 1.0,
+        C: float = 3.0,
         tol: float = 0.1,
         max_iter: int = 10,
         random_state: Any = None,
@@ -186,7 +188,7 @@ class PfastXML(FastXML):
         n_trees: int = 50,
         max_leaf: int = 10,
         labels_per_leaf: int = 100,
-        C: float = 1.0,
+        C: float = 3.0,
         tol: float = 0.1,
         max_iter: int = 10,
         propensity: Any = None,
@@ -223,7 +225,7 @@ class PfastreXML(PfastXML):
         n_trees: int = 50,
         max_leaf: int = 10,
         labels_per_leaf: int = 100,
-        C: float = 1.0,
+        C: float = 3.0,
         tol: float = 0.1,
         max_iter: int = 10,
         alpha: float = 0.8,
