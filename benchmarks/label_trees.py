@@ -119,7 +119,10 @@ def run_napkinxc() -> dict[str, Any]:
     from napkinxc.models import PLT
 
     data = matrices("eurlex-4k")
-    lists = [data.Y_train.indices[a:b].tolist() for a, b in zip(data.Y_train.indptr, data.Y_train.indptr[1:])]
+    lists = [
+        data.Y_train.indices[a:b].tolist()
+        for a, b in zip(data.Y_train.indptr[:-1], data.Y_train.indptr[1:], strict=True)
+    ]
     with tempfile.TemporaryDirectory() as folder:
         model = PLT(folder, threads=THREADS, verbose=False)
         with measure() as train:

@@ -1,6 +1,6 @@
 """How does a label tree grow with the number of labels: training time and memory, model size, time of one row?
 
-Synthetic long-tailed data with as many rows as labels, at 10,000, 100,000 and 500,000 (or the sizes given as arguments).
+Synthetic long-tailed data with as many rows as labels: 10,000, 100,000 and 500,000, or the sizes given as arguments.
 Each size runs in a process of its own: drawing the data, one Bonsai tree, saving, opening by mmap, single rows from
 the mapped model and batches. "peak MB" is the process' whole peak, data included. A model that searches all labels
 would take fifty times longer a row at 500,000 than at 10,000; a tree's time grows with the logarithm.

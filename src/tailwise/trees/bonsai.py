@@ -76,7 +76,7 @@ class Bonsai(LabelTreeModel):
         propensity: Any = None,
         tree: Any = None,
         tol: float = 0.1,
-        prune: float = 0.1,
+        prune: float = 0.05,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:

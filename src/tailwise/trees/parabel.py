@@ -68,7 +68,7 @@ class Parabel(LabelTreeModel):
         propensity: Any = None,
         tree: Any = None,
         tol: float = 0.1,
-        prune: float = 0.1,
+        prune: float = 0.05,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
