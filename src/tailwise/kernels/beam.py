@@ -177,7 +177,7 @@ def search_trees(chunks, loss, beam, n_features, x_indptr, x_indices, x_data, bl
     found_row = np.empty(1024, np.int32)
     found_label = np.empty(1024, np.int32)
     found_log = np.empty(1024, np.float32)
-    n_found = 0
+    n_found = n_first = 0
     below = np.empty(1024, np.float32)
     for tree in range(n_trees):
         frontier = np.full((n_rows, 1), chunks.roots[tree], np.int32)
@@ -206,6 +206,7 @@ def search_trees(chunks, loss, beam, n_features, x_indptr, x_indices, x_data, bl
             found_label = _grown(found_label, n_found + size)
             found_log = _grown(found_log, n_found + size)
             for i in range(n_rows):
+                best, best_logs = next_frontier[i], next_logs[i]
                 for j in range(width):
                     node = frontier[i, j]
                     if node < 0:
@@ -215,59 +216,82 @@ def search_trees(chunks, loss, beam, n_features, x_indptr, x_indices, x_data, bl
                         target = chunks.target[first_edge + child]
                         log = below[offsets[i, j] + child]
                         if target >= 0:
-                            push_any_order(next_frontier[i], next_logs[i], target, log)
+                            push_any_order(best, best_logs, target, log)
                         else:
                             found_row[n_found] = i
                             found_label[n_found] = ~target
                             found_log[n_found] = log
                             n_found += 1
             frontier, logs = next_frontier, next_logs
-    _merge_trees(
-        n_rows,
-        n_trees,
-        found_row[:n_found],
-        found_label[:n_found],
-        found_log[:n_found],
-        labels[first_row:],
-        scores[first_row:],
-    )
+        if tree == 0:
+            n_first = n_found
+    found_row, found_label, found_log = found_row[:n_found], found_label[:n_found], found_log[:n_found]
+    _merge_trees(n_rows, n_trees, n_first, found_row, found_label, found_log, labels[first_row:], scores[first_row:])
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _merge_trees(n_rows, n_trees, found_row, found_label, found_log, labels, scores):
-    """Mean probability of each label of each row, in a hash table, then the best k; pairs come tree after tree."""
+def _merge_trees(n_rows, n_trees, n_first, found_row, found_label, found_log, labels, scores):
+    """Mean probability of each label of each row, then the best k. Pairs come by tree, ``n_first`` of the first.
+
+    If the first tree's k-th best label has log-probability m, the k-th best mean is at least e^m / n_trees, which a
+    label can only reach if some tree gives it m - ln n_trees or more: all other labels are passed over.
+    """
+    k = labels.shape[1]
     begin = np.zeros(n_rows + 1, np.int64)
     for row in found_row:
         begin[row + 1] += 1
-    most = 0
     for i in range(n_rows):
-        most = max(most, begin[i + 1])
         begin[i + 1] += begin[i]
     order = np.empty(found_row.shape[0], np.int64)
     fill = begin.copy()
     for a in range(found_row.shape[0]):
         order[fill[found_row[a]]] = a
         fill[found_row[a]] += 1
-    bits = 1
-    while (1 << bits) < 2 * most:
-        bits += 1
-    shift = np.uint64(32 - bits)
-    last = np.uint64((1 << bits) - 1)
-    slot_label = np.empty(1 << bits, np.int32)
-    slot_sum = np.empty(1 << bits, np.float32)
+    share = np.float32(1) / np.float32(n_trees)
+    slack = np.float32(np.log(np.float64(n_trees)) + 1e-3)
+    slot_label = np.empty(16, np.int32)
+    slot_sum = np.empty(16, np.float32)
     for i in range(n_rows):
-        labels[i] = -1
-        scores[i] = -np.inf
-        slot_label[:] = -1
-        for a in order[begin[i] : begin[i + 1]]:
-            label = found_label[a]
-            slot = hash_feature(label) >> shift
-            while slot_label[slot] != label and slot_label[slot] >= 0:
-                slot = (slot + np.uint64(1)) & last
-            if slot_label[slot] < 0:
-                slot_label[slot] = label
+        mine = order[begin[i] : begin[i + 1]]
+        best, best_scores = labels[i], scores[i]
+        best[:] = -1
+        best_scores[:] = -np.inf
+        for a in mine:
+            if a >= n_first:
+                break
+            push_any_order(best, best_scores, found_label[a], found_log[a])
+        bar = best_scores[k - 1] - slack
+        best[:] = -1
+        best_scores[:] = -np.inf
+        hopeful = 0
+        for a in mine:
+            hopeful += found_log[a] >= bar
+        bits = 4
+        while (1 << bits) < 2 * hopeful:
+            bits += 1
+        if (1 << bits) > slot_label.shape[0]:
+            slot_label = np.empty(1 << bits, np.int32)
+            slot_sum = np.empty(1 << bits, np.float32)
+        for slot in range(1 << bits):
+            slot_label[slot] = -1
+        for a in mine:
+            if found_log[a] >= bar:
+                slot = _slot_of(found_label[a], slot_label, bits)
+                slot_label[slot] = found_label[a]
                 slot_sum[slot] = 0
-            slot_sum[slot] += np.exp(found_log[a])
+        for a in mine:
+            slot = _slot_of(found_label[a], slot_label, bits)
+            if slot_label[slot] >= 0:
+                slot_sum[slot] += np.exp(found_log[a])
         for slot in range(1 << bits):
             if slot_label[slot] >= 0:
-                push_any_order(labels[i], scores[i], slot_label[slot], slot_sum[slot] / np.float32(n_trees))
+                push_any_order(best, best_scores, slot_label[slot], slot_sum[slot] * share)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _slot_of(label, slot_label, bits):
+    """Where a hash table of 2^bits slots holds the label, or the empty slot where it would."""
+    slot = hash_feature(label) >> np.uint64(32 - bits)
+    while slot_label[slot] != label and slot_label[slot] >= 0:
+        slot = (slot + np.uint64(1)) & np.uint64((1 << bits) - 1)
+    return slot
