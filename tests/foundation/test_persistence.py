@@ -96,7 +96,7 @@ class Alien(NamedTuple):
         (Alien(1), "only classes of tailwise"),
         ({1: 2}, "cannot be saved"),
     ],
-    ids=str,
+    ids=["function", "objects", "coo", "alien", "int keys"],
 )
 def test_what_cannot_be_saved_is_refused_and_nothing_is_left(box, tmp_path, value, message):
     with pytest.raises(InvalidInput, match=message):
