@@ -85,5 +85,6 @@ def grow(n_labels: int) -> dict[str, Any]:
         "open ms": 1e3 * opened,
         "one row ms": 1e3 * statistics.median(taken[50:]),
         "batch s/1,000": batch.wall / X.shape[0] * 1000,
+        "batch CPU-s/1,000": batch.cpu / X.shape[0] * 1000,
         "P@1": 100 * float(np.mean(hits)),
     }

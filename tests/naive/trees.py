@@ -21,11 +21,11 @@ def unpack(chunks, n_features):
             first = getattr(chunks, f"first_{name[0]}")
             return getattr(chunks, name[1])[first[node] : first[node + 1]]
 
-        directory, features = own(("bucket", "directory")), own(("feature", "features"))
+        words, features = own(("word", "words")), own(("feature", "features"))
         runs, children, values = own(("run", "runs")), own(("child", "children")), own(("weight", "weights"))
         edges = range(chunks.first_edge[node], chunks.first_edge[node + 1])
         if chunks.bits[node] == 255:
-            features = np.flatnonzero(directory)[np.argsort(directory[directory > 0])]
+            features = [f for f in range(n_features) if int(words[f // 64]) >> (f % 64) & 1]
         for place, feature in enumerate(features):
             if runs.size:
                 for at in range(runs[place], runs[place + 1]):

@@ -6,7 +6,7 @@ from scipy import sparse
 
 import tailwise
 from tailwise import Bonsai, Parabel
-from tailwise.kernels.chunks import TABLE, pack_chunk
+from tailwise.kernels.chunks import BITMAP, pack_chunk
 from tailwise.kernels.problems import Weights
 from tailwise.trees.structure import tree_from_nested
 from tailwise.trees.training import train_tree
@@ -70,25 +70,25 @@ def random_weights(seed, n_children, n_features, density):
 
 
 @pytest.mark.parametrize(
-    ("n_children", "n_features", "density", "table", "dense"),
+    ("n_children", "n_features", "density", "bitmap", "dense"),
     [
         (2, 50, 0.9, True, True),
         (3, 40, 0.9, True, True),
         (40, 60, 0.1, True, False),
-        (2, 5000, 0.02, False, True),
-        (30, 5000, 0.005, False, False),
+        (2, 20_000, 0.005, False, True),
+        (30, 20_000, 0.0005, False, False),
         (2, 30, 0.0, False, True),
     ],
 )
-def test_every_form_of_chunk_is_read_back_and_searched(n_children, n_features, density, table, dense):
+def test_every_form_of_chunk_is_read_back_and_searched(n_children, n_features, density, bitmap, dense):
     weights = random_weights(n_children, n_children, n_features, density)
-    scale, bits, _, _, runs, _, _ = pack_chunk(
+    scale, bits, _, _, _, _, runs, _, _ = pack_chunk(
         weights.indptr, weights.indices.astype(np.int32), weights.data, n_features
     )
-    assert ((bits == TABLE) == table or weights.nnz == 0) and (runs.size == 0) == dense
+    assert ((bits == BITMAP) == bitmap or weights.nnz == 0) and (runs.size == 0) == dense
     rng = np.random.default_rng(0)
     bias = rng.standard_normal(n_children).astype(np.float32)
-    X = random_weights(9, 300, n_features, 0.1)
+    X = random_weights(9, 300, n_features, 0.05)
     Y = sparse.csr_array(np.ones((300, n_children), np.float32))
     at = iter([0, 32])
 

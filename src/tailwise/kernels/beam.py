@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tailwise.kernels.chunks import TABLE, hash_feature
+from tailwise.kernels.chunks import BITMAP, count_bits, hash_feature
 from tailwise.kernels.topk import push_any_order
 
 SQUARED_HINGE, LOGISTIC = 0, 1
@@ -26,6 +26,17 @@ def _locate_in_table(table, x_indices, places):
     """``places[j]``: the place of the row's j-th feature, counted from 1; 0 where the node lacks it."""
     for j in range(x_indices.shape[0]):
         places[j] = table[np.uint64(x_indices[j])]
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _locate_in_bitmap(words, ranks, x_indices, places):
+    """The same through a node's bitmap."""
+    one = np.uint64(1)
+    for j in range(x_indices.shape[0]):
+        feature = np.uint64(x_indices[j])
+        word, bit = words[feature >> np.uint64(6)], feature & np.uint64(63)
+        before = np.uint64(ranks[feature >> np.uint64(6)]) + count_bits(word & ((one << bit) - one))
+        places[j] = ((word >> bit) & one) * (before + one)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -117,11 +128,12 @@ def _score_level(chunks, loss, x_indptr, x_indices, x_data, first_row, frontier,
             row = first_row + pair // width
             entries += x_indptr[row + 1] - x_indptr[row]
         bits = chunks.bits[node]
-        table = directory = chunks.directory[chunks.first_bucket[node] : chunks.first_bucket[node + 1]]
+        words = chunks.words[chunks.first_word[node] : chunks.first_word[node + 1]]
+        ranks = chunks.ranks[chunks.first_word[node] : chunks.first_word[node + 1]]
+        directory = chunks.directory[chunks.first_bucket[node] : chunks.first_bucket[node + 1]]
         features = chunks.features[chunks.first_feature[node] : chunks.first_feature[node + 1]]
-        mapped = bits != TABLE and mine.shape[0] > 1 and entries > _MAP_PAYS * features.shape[0]
+        mapped = bits != BITMAP and mine.shape[0] > 1 and entries > _MAP_PAYS * features.shape[0]
         if mapped:
-            table = place_of
             for place in range(features.shape[0]):
                 place_of[np.uint64(features[place])] = place + 1
         runs = chunks.runs[chunks.first_run[node] : chunks.first_run[node + 1]]
@@ -132,8 +144,10 @@ def _score_level(chunks, loss, x_indptr, x_indices, x_data, first_row, frontier,
         for pair in mine:
             row = first_row + pair // width
             indices, data = x_indices[x_indptr[row] : x_indptr[row + 1]], x_data[x_indptr[row] : x_indptr[row + 1]]
-            if bits == TABLE or mapped:
-                _locate_in_table(table, indices, places)
+            if bits == BITMAP:
+                _locate_in_bitmap(words, ranks, indices, places)
+            elif mapped:
+                _locate_in_table(place_of, indices, places)
             else:
                 _locate_hashed(directory, features, bits, indices, places)
             total = below[offsets[pair // width, pair % width] :][:n_children]
@@ -173,7 +187,7 @@ def search_trees(chunks, loss, beam, n_features, x_indptr, x_indices, x_data, bl
     first_row, last_row = block
     n_rows = last_row - first_row
     n_trees = chunks.roots.shape[0]
-    place_of = np.zeros(n_features if n_rows > 1 else 0, chunks.directory.dtype)
+    place_of = np.zeros(n_features if n_rows > 1 else 0, np.uint32)
     found_row = np.empty(1024, np.int32)
     found_label = np.empty(1024, np.int32)
     found_log = np.empty(1024, np.float32)

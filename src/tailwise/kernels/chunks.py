@@ -1,11 +1,13 @@
 """How the weights of label trees are stored: all children of a node together, feature by feature.
 
 A node's *chunk* holds the features that any of its children uses. One look-up of a row's feature then serves all
-children (PECOS calls this masked sparse chunk multiplication). Each part is kept in the better of two forms:
+children (PECOS calls this masked sparse chunk multiplication). Each part is kept in whichever
+of two forms takes less room:
 
-- the index, from a feature to its *place* in the chunk: a table of all features, or buckets of a multiplicative hash
-  with a directory of 2^bits + 1 starts, so that a look-up reads one directory entry and one or two features;
-- the weights of a place: one of every child, or a run of (child, weight), whichever takes less room.
+- the index, from a feature to its *place* in the chunk: a bit for every feature of X, with the number of bits set
+  before each word, so that a look-up counts bits and never branches; or, for nodes of few features, buckets of a
+  multiplicative hash with a directory of 2^bits + 1 starts;
+- the weights of a place: one of every child, or a run of (child, weight).
 
 Weights are 16-bit integers times a scale of the edge: an error of at most 1/65,534 of the edge's largest weight.
 """
@@ -15,13 +17,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import intrinsic
 
 FULL_SCALE = 32767
-TABLE = 255
-"""In place of ``bits``: the index is a table."""
-TABLE_MAY_COST = 2
-"""A table may take so many times the room of the hash, which it beats three to one in speed."""
+BITMAP = 255
+"""In place of ``bits``: the index is a bitmap."""
 
 _HASH = np.uint64(2654435769)
 _WORD = np.uint64(0xFFFFFFFF)
@@ -45,11 +46,16 @@ class Chunks(NamedTuple):
     """(n_edges,) float32"""
     bits: np.ndarray
     """(n_nodes,) uint8"""
+    first_word: np.ndarray
+    """(n_nodes + 1,) int64 into ``words`` and ``ranks``"""
+    words: np.ndarray
+    """uint64: bit f % 64 of a bitmap node's word f // 64 tells whether feature f has a place"""
+    ranks: np.ndarray
+    """uint32: how many places come before each word"""
     first_bucket: np.ndarray
     """(n_nodes + 1,) int64 into ``directory``"""
     directory: np.ndarray
-    """uint16 where n_features < 2^16, else uint32: a hashed node's bucket starts; a table's places, counted
-    from 1, with 0 for features without place"""
+    """uint32: where each bucket of a hashed node starts among its features"""
     first_feature: np.ndarray
     """(n_nodes + 1,) int64 into ``features``"""
     features: np.ndarray
@@ -68,6 +74,16 @@ class Chunks(NamedTuple):
     """int16"""
 
 
+@intrinsic
+def count_bits(typing_context, word):
+    """How many bits of a uint64 are set, as uint64."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
 @njit(nogil=True, cache=True, boundscheck=False)
 def hash_feature(feature):
     """A feature's 32 hash bits as uint64; its bucket in a node are the upper ``bits`` of them."""
@@ -78,7 +94,7 @@ def hash_feature(feature):
 def pack_chunk(indptr, features, values, n_features):
     """One node's chunk from its children's weights, a CSR of one row a child.
 
-    Returns ``(scale, bits, directory, features, runs, children, weights)``.
+    Returns ``(scale, bits, words, ranks, directory, features, runs, children, weights)``.
     """
     n_children = indptr.shape[0] - 1
     scale = np.zeros(n_children, np.float32)
@@ -89,7 +105,7 @@ def pack_chunk(indptr, features, values, n_features):
             largest = max(largest, abs(values[a]))
             count[features[a]] += 1
         scale[child] = largest / np.float32(FULL_SCALE)
-    bits, directory, own_features = _index(count)
+    bits, words, ranks, directory, own_features = _index(count)
     n_places = own_features.shape[0]
     dense = 2 * n_places * n_children <= 4 * indptr[n_children] + 4 * (n_places + 1)
     runs = np.zeros(0 if dense else n_places + 1, np.uint32)
@@ -112,12 +128,13 @@ def pack_chunk(indptr, features, values, n_features):
                 weights[at[features[a]]] = weight
                 children[at[features[a]]] = child
                 at[features[a]] += 1
-    return scale, bits, directory, own_features if bits != TABLE else own_features[:0], runs, children, weights
+    features_kept = own_features[: 0 if bits == BITMAP else n_places]
+    return scale, bits, words, ranks, directory, features_kept, runs, children, weights
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def _index(count):
-    """``(bits, directory, features by place)`` of the features whose count is positive."""
+    """``(bits, words, ranks, directory, features by place)`` of the features whose count is positive."""
     n_features = count.shape[0]
     n_used = 0
     for feature in range(n_features):
@@ -126,15 +143,19 @@ def _index(count):
     while (2 << bits) < n_used:
         bits += 1
     used = np.empty(n_used, np.int32)
-    if n_features <= TABLE_MAY_COST * (n_used + (1 << bits) + 1):
-        directory = np.zeros(n_features, np.uint32)
+    n_words = (n_features + 63) // 64
+    if 12 * n_words <= 4 * (n_used + (1 << bits) + 1):
+        words = np.zeros(n_words, np.uint64)
+        ranks = np.zeros(n_words, np.uint32)
         place = 0
         for feature in range(n_features):
+            if feature % 64 == 0:
+                ranks[feature // 64] = place
             if count[feature] > 0:
                 used[place] = feature
                 place += 1
-                directory[feature] = place
-        return TABLE, directory, used
+                words[feature // 64] |= np.uint64(1) << np.uint64(feature % 64)
+        return BITMAP, words, ranks, np.zeros(0, np.uint32), used
     shift = np.uint64(32 - bits)
     directory = np.zeros((1 << bits) + 1, np.uint32)
     for feature in range(n_features):
@@ -148,4 +169,4 @@ def _index(count):
             bucket = np.int64(hash_feature(feature) >> shift)
             used[fill[bucket]] = feature
             fill[bucket] += np.uint32(1)
-    return bits, directory, used
+    return bits, np.zeros(0, np.uint64), np.zeros(0, np.uint32), directory, used

@@ -106,7 +106,8 @@ class LabelTreeModel(XMCModel):
         def search_block(block: tuple[int, int]) -> None:
             search_trees(chunks, loss, beam, X.shape[1], X.indptr, X.indices, X.data, block, labels, scores)
 
-        map_blocks(search_block, row_blocks(X.shape[0], self._rows_a_block(beam)), n_jobs=self.n_jobs)
+        size = self._rows_a_block(beam) if X.shape[0] > 1 else 1
+        map_blocks(search_block, row_blocks(X.shape[0], size), n_jobs=self.n_jobs)
         return TopK(labels, scores)
 
     def _rows_a_block(self, beam: int) -> int:

@@ -91,7 +91,7 @@ def _pack_tree(tree: LabelTree, blocks: list[_Block], trained: list[Weights], n_
         packed.append((bias, *pack_chunk(indptr, features, values, n_features)))
     columns: list[list[Any]] = [list(column) for column in zip(*packed, strict=True)]
     packed.clear()
-    biases, scale, bits, directory, places, runs, children, entries = columns
+    biases, scale, bits, words, ranks, directory, places, runs, children, entries = columns
     return Chunks(
         roots=np.zeros(1, np.int32),
         first_edge=tree.first_edge,
@@ -99,8 +99,11 @@ def _pack_tree(tree: LabelTree, blocks: list[_Block], trained: list[Weights], n_
         bias=np.concatenate(biases),
         scale=np.concatenate(scale),
         bits=np.array(bits, np.uint8),
+        first_word=_starts(words),
+        words=np.concatenate(words),
+        ranks=np.concatenate(ranks),
         first_bucket=_starts(directory),
-        directory=np.concatenate(directory).astype(np.uint16 if n_features < 2**16 else np.uint32),
+        directory=np.concatenate(directory),
         first_feature=_starts(places),
         features=np.concatenate(places),
         first_run=_starts(runs),
@@ -128,11 +131,19 @@ def join_trees(trees: list[Chunks]) -> Chunks:
         "roots": nodes[:-1].astype(np.int32),
         "target": np.concatenate(target).astype(np.int32),
     }
-    for name in ("first_edge", "first_bucket", "first_feature", "first_run", "first_child", "first_weight"):
+    for name in (
+        "first_edge",
+        "first_word",
+        "first_bucket",
+        "first_feature",
+        "first_run",
+        "first_child",
+        "first_weight",
+    ):
         parts = [getattr(tree, name) for tree in trees]
         ends = np.cumsum([0] + [int(part[-1]) for part in parts])
         whole = np.concatenate([[0], *(part[1:] + end for part, end in zip(parts, ends, strict=False))])
         joined[name] = whole.astype(parts[0].dtype)
-    for name in ("bias", "scale", "bits", "directory", "features", "runs", "children", "weights"):
+    for name in ("bias", "scale", "bits", "words", "ranks", "directory", "features", "runs", "children", "weights"):
         joined[name] = np.concatenate([getattr(tree, name) for tree in trees])
     return Chunks(**joined)
