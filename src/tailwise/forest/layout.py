@@ -9,11 +9,13 @@ from scipy import sparse
 
 from tailwise.kernels.forest_grow import Tree
 
-_COST_OF_NODE = 0.3
+_COST_OF_SUM = 0.3
+_COST_OF_JUMP = 20.0
+"""In weights read."""
 
 
 class Forest(NamedTuple):
-    """All trees in one set of arrays, their nodes numbered by depth: the root of tree t is node t.
+    """All trees in one set of arrays, their nodes the roots first: that of tree t is node t.
 
     The first ``n_top`` nodes are whole levels at the top, where separators have many features. Their weights are
     stored by feature (``top_indptr``, ``top_nodes``, ``top_weights``): one pass over a row's features gives the margins
@@ -48,21 +50,24 @@ def lay_out(trees: list[Tree], frequency: np.ndarray) -> Forest:
         ]
     ).reshape(-1, 2)
     depth = _depths(children, first_node[:-1])
-    order = np.argsort(depth, kind="stable")
+    n_rows = np.concatenate([tree.n_rows for tree in trees])
+    n_features, n_labels = frequency.size, 1 + max((tree.leaf_labels.max(initial=0) for tree in trees), default=0)
+    weights = _stack([(t.weights, t.weight_indices, t.weight_indptr) for t in trees], n_features)
+    leaves = _stack([(t.leaf_shares, t.leaf_labels, t.leaf_indptr) for t in trees], n_labels)
+    n_levels = _count_top_levels(depth, n_rows, weights, frequency)
+    # Below the top, nodes stay as they grew, depth first: the next node on a path is often the next in memory.
+    order = np.argsort(np.minimum(depth, n_levels), kind="stable")
+    n_top = int((depth < n_levels).sum())
     number = np.empty(order.size, np.int64)
     number[order] = np.arange(order.size)
     children = np.where(children >= 0, number[children], -1)[order].astype(np.int32)
-    n_rows = np.concatenate([tree.n_rows for tree in trees])[order]
-    n_features, n_labels = frequency.size, 1 + max((tree.leaf_labels.max(initial=0) for tree in trees), default=0)
-    weights = _stack([(t.weights, t.weight_indices, t.weight_indptr) for t in trees], n_features, order)
-    leaves = _stack([(t.leaf_shares, t.leaf_labels, t.leaf_indptr) for t in trees], n_labels, order)
-    n_top = _count_top(depth[order], n_rows, weights, frequency)
+    weights, leaves = weights[order], leaves[order]
     top = sparse.csc_array(weights[:n_top])
     deep = weights[n_top:]
     return Forest(
         len(trees),
         children,
-        n_rows,
+        n_rows[order],
         np.concatenate([tree.bias for tree in trees])[order],
         n_top,
         top.indptr.astype(np.int64),
@@ -87,23 +92,22 @@ def _depths(children: np.ndarray, roots: np.ndarray) -> np.ndarray:
     return depth
 
 
-def _stack(parts: list[tuple[np.ndarray, ...]], n_columns: int, order: np.ndarray) -> sparse.csr_array:
+def _stack(parts: list[tuple[np.ndarray, ...]], n_columns: int) -> sparse.csr_array:
     rows = [sparse.csr_array(part, shape=(part[2].size - 1, n_columns)) for part in parts]
-    return sparse.csr_array(sparse.vstack(rows, format="csr")[order])
+    return sparse.csr_array(sparse.vstack(rows, format="csr"))
 
 
-def _count_top(depth: np.ndarray, n_rows: np.ndarray, weights: sparse.csr_array, frequency: np.ndarray) -> int:
-    """How many nodes lie on the levels that are cheaper to pass by feature than by node, from the top down.
+def _count_top_levels(depth: np.ndarray, n_rows: np.ndarray, weights: sparse.csr_array, frequency: np.ndarray) -> int:
+    """How many levels, from the top down and at least one, are cheaper to pass by feature than by node.
 
-    By feature, a level costs a row the weights of its features, in all nodes, and the clearing of their sums; by node,
-    the weights of the nodes that it visits.
+    By feature, a level costs a row the weights of its features, in all nodes, and the start of their sums; by node,
+    the weights of the nodes that it visits and the jumps to them.
     """
-    n_training = n_rows[0]
+    visits = n_rows / n_rows.max()
     per_node = np.diff(weights.indptr)
     n_nodes = np.bincount(depth)
     read = np.bincount(np.repeat(depth, per_node), frequency[weights.indices], minlength=n_nodes.size)
-    by_feature = read + _COST_OF_NODE * n_nodes
-    by_node = np.bincount(depth, per_node * (n_rows / n_training))
-    cheaper = by_feature <= by_node
-    n_levels = cheaper.size if cheaper.all() else int(np.argmin(cheaper))
-    return int(np.searchsorted(depth, n_levels))
+    by_feature = read + _COST_OF_SUM * n_nodes
+    by_node = np.bincount(depth, (per_node + _COST_OF_JUMP) * visits)
+    dearer = np.flatnonzero(by_feature > by_node)
+    return max(1, int(dearer[0]) if dearer.size else n_nodes.size)

@@ -47,9 +47,12 @@ class TailCentroids(persistence.Saveable, BaseEstimator):
         Y = check_labels(Y, n_rows=X.shape[0])
         counts = label_counts(Y)
         means = sparse.csr_array(Y.T.tocsr() @ X)
-        means.data /= np.repeat(counts, np.diff(means.indptr)).astype(np.float32)
-        squares = np.zeros(Y.shape[1])
-        np.add.at(squares, np.repeat(np.arange(Y.shape[1]), np.diff(means.indptr)), means.data.astype(np.float64) ** 2)
+        label = np.repeat(np.arange(Y.shape[1]), np.diff(means.indptr))
+        means.data /= counts[label].astype(np.float32)
+        squares = np.bincount(label, means.data.astype(np.float64) ** 2, minlength=Y.shape[1])
+        order = np.lexsort((means.indices, -np.abs(means.data), label))
+        means.indices, means.data = means.indices[order], means.data[order]
+        means.has_sorted_indices = False
         self.n_features_in_ = X.shape[1]
         self.means_ = means
         self.squares_ = np.where(counts > 0, squares, np.inf)

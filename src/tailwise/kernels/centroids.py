@@ -7,9 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+_CHUNK = 64
+
 
 class Means(NamedTuple):
-    """Label means in CSR form, their squared lengths (inf for a label without rows), and γ."""
+    """Label means in CSR form, the largest entries first; their squared lengths, inf for a label without rows; γ."""
 
     indptr: np.ndarray
     indices: np.ndarray
@@ -25,12 +27,40 @@ def log_q(gamma, distance):
     return -(t + np.log1p(np.exp(-t)))
 
 
+@njit(nogil=True, cache=True, boundscheck=False)
+def distance_of_log_q(gamma, value):
+    """The squared distance at which ln q is ``value``: inf at -inf, negative where no distance gives so much."""
+    if value == -np.inf:
+        return np.inf
+    return 2.0 / gamma * np.log(np.expm1(-value)) if value < 0 else -np.inf
+
+
 @njit(nogil=True, cache=True, boundscheck=False, fastmath={"reassoc", "contract", "nsz"})
-def squared_distance(means, label, dense, square):
-    """``|x - μ_label|²`` where ``dense`` is x and ``square`` its squared length."""
+def _dot_and_square(means, start, stop, dense):
     dot = np.float32(0.0)
-    for a in range(np.uint64(means.indptr[label]), np.uint64(means.indptr[label + 1])):
+    read = np.float32(0.0)
+    for a in range(np.uint64(start), np.uint64(stop)):
         dot += means.data[a] * dense[np.uint64(means.indices[a])]
+        read += means.data[a] * means.data[a]
+    return dot, read
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def squared_distance(means, label, dense, square, worst):
+    """``|x - μ_label|²`` where ``dense`` is x and ``square`` its squared length; inf once it must exceed ``worst``.
+
+    The largest entries of μ come first, so that what is left of its length soon bounds what is left of x·μ.
+    """
+    start, end = means.indptr[label], means.indptr[label + 1]
+    dot, left = 0.0, means.squares[label]
+    while start < end:
+        stop = min(start + _CHUNK, end)
+        more, read = _dot_and_square(means, start, stop, dense)
+        dot += more
+        left -= read
+        if square - 2.0 * (dot + np.sqrt(square * max(left, 0.0))) + means.squares[label] > worst:
+            return np.inf
+        start = stop
     return square - 2.0 * dot + means.squares[label]
 
 
@@ -66,5 +96,5 @@ def score_candidates(x_indptr, x_indices, x_data, block, means, n_features, labe
             if label < 0 or means.squares[label] == np.inf:
                 scores[i, j] = -np.inf
             else:
-                scores[i, j] = log_q(means.gamma, squared_distance(means, label, dense, square))
+                scores[i, j] = log_q(means.gamma, squared_distance(means, label, dense, square, np.inf))
         clear_row(x_indices[start:stop], dense)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tailwise.kernels.centroids import clear_row, log_q, spread_row, squared_distance
+from tailwise.kernels.centroids import clear_row, distance_of_log_q, log_q, spread_row, squared_distance
 from tailwise.kernels.sorting import descending_key, index_of, sort_keys
 from tailwise.kernels.topk import push_any_order
 
@@ -32,10 +32,18 @@ def _find_leaves(forest, indices, data, dense, margins, leaves):
             margins[np.uint64(forest.top_nodes[b])] += value * forest.top_weights[b]
     for tree in range(forest.n_trees):
         node = tree
-        while forest.children[node, 0] >= 0:
-            margin = margins[node] if node < forest.n_top else _margin(forest, node, dense)
-            node = forest.children[node, 1 if margin > 0 else 0]
+        while node < forest.n_top and forest.children[node, 0] >= 0:
+            node = forest.children[node, 1 if margins[node] > 0 else 0]
         leaves[tree] = node
+    # Level by level, because the trees are independent and the processor can fetch several nodes at once.
+    moving = True
+    while moving:
+        moving = False
+        for tree in range(forest.n_trees):
+            node = leaves[tree]
+            if forest.children[node, 0] >= 0:
+                leaves[tree] = forest.children[node, 1 if _margin(forest, node, dense) > 0 else 0]
+                moving = True
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -103,7 +111,8 @@ def predict_reranked(x_indptr, x_indices, x_data, block, forest, means, alpha, s
     """As :func:`predict_forest`, by ``α ln P(l|x) + (1-α) ln q_l(x)`` over the labels that the leaves hold.
 
     A label's distance is at least the difference of the lengths of x and μ_l. Candidates come in the order of the
-    score which that bound allows, and the first one that cannot enter the top k ends the row.
+    score which that bound allows, and the first one that cannot enter the top k ends the row. A candidate itself is
+    given up as soon as the part of μ_l not yet read cannot bring it into the top k.
     """
     n_features, n_labels = shape
     n_trees = forest.n_trees
@@ -113,6 +122,8 @@ def predict_reranked(x_indptr, x_indices, x_data, block, forest, means, alpha, s
     found = np.empty(n_labels, np.int32)
     leaves = np.empty(n_trees, np.int32)
     k = labels.shape[1]
+    # More than rounding can add to a score.
+    slack = 1e-4 * means.gamma
     for i in range(block[0], block[1]):
         _clear_topk(labels[i], scores[i])
         row = x_indices[x_indptr[i] : x_indptr[i + 1]]
@@ -127,8 +138,7 @@ def predict_reranked(x_indptr, x_indices, x_data, block, forest, means, alpha, s
             gap = np.sqrt(square) - np.sqrt(means.squares[found[a]])
             by_forest[a] = alpha * np.log(total[found[a]] / n_trees)
             total[found[a]] = 0
-            # The slack is more than rounding can add to a score.
-            hope[a] = by_forest[a] + (1 - alpha) * log_q(means.gamma, gap * gap) + 1e-4 * means.gamma
+            hope[a] = by_forest[a] + (1 - alpha) * log_q(means.gamma, gap * gap) + slack
             order[a] = descending_key(hope[a], a)
         sort_keys(order, n_found)
         for key in order:
@@ -136,7 +146,11 @@ def predict_reranked(x_indptr, x_indices, x_data, block, forest, means, alpha, s
             if hope[a] < scores[i, k - 1]:
                 break
             label = found[a]
-            distance = squared_distance(means, label, dense, square)
-            score = by_forest[a] + (1 - alpha) * log_q(means.gamma, distance)
-            push_any_order(labels[i], scores[i], label, np.float32(score))
+            worst = np.inf
+            if alpha < 1:
+                worst = distance_of_log_q(means.gamma, (scores[i, k - 1] - by_forest[a] - slack) / (1 - alpha))
+            distance = squared_distance(means, label, dense, square, worst)
+            if distance <= worst:
+                score = by_forest[a] + (1 - alpha) * log_q(means.gamma, distance)
+                push_any_order(labels[i], scores[i], label, np.float32(score))
         clear_row(row, dense)
