@@ -7,12 +7,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from tailwise.kernels.problems import Rows
 from tailwise.trees.clustering import split_in_many
 from tailwise.trees.growing import grow_trees
 from tailwise.trees.model import LabelTreeModel
 from tailwise.trees.representation import REPRESENTATIONS, represent_labels
 from tailwise.trees.structure import MAX_CHILDREN, LabelTree
 from tailwise.validation import check_choice, check_number
+
+_LABELS_A_CLUSTER = 10
+"""Clusters have so many labels on average at least: smaller ones cost a classifier and gain nothing."""
 
 
 class Bonsai(LabelTreeModel):
@@ -27,7 +31,7 @@ class Bonsai(LabelTreeModel):
     n_trees : int
         Trees, each from other random starts; their probabilities are averaged.
     arity : int
-        Clusters at most below a node.
+        Clusters at most below a node; fewer where they would have less than ten labels on average.
     max_depth : int
         Levels of classifiers at most on the path to a label; a node on the last level may hold any number of labels.
     max_leaf : int
@@ -106,9 +110,13 @@ class Bonsai(LabelTreeModel):
         return grow_trees(
             represent_labels(X, Y, self.representation, n_jobs=self.n_jobs),
             np.flatnonzero(self.label_counts_),
-            lambda vectors, rng: split_in_many(vectors, self.arity, rng),
+            self._split,
             seeds,
             max_leaf=self.max_leaf,
             max_depth=self.max_depth - 1,
             n_jobs=self.n_jobs,
         )
+
+    def _split(self, vectors: Rows, rng: np.random.Generator) -> np.ndarray:
+        n = vectors.squares.shape[0]
+        return split_in_many(vectors, min(self.arity, max(2, n // _LABELS_A_CLUSTER)), rng)

@@ -28,6 +28,9 @@ EFFORT: dict[str, dict[str, Any]] = {
 }
 """Bounds on the solver's work: in the upper nodes most rows are support vectors, and more work gains nothing there."""
 
+_ROUNDS_OF_SEVERAL = 2
+"""Rounds of the squared hinge where several trees are averaged, which evens out what a round less leaves undone."""
+
 
 class LabelTreeModel(XMCModel):
     """Linear classifiers at the edges of trees over labels; a subclass says how trees are grown.
@@ -77,6 +80,8 @@ class LabelTreeModel(XMCModel):
         else:
             trees = [tree_from_user(self.tree, self.label_counts_)]
         options = Options(loss=self.loss, tol=self.tol, prune=self.prune, **EFFORT[self.loss])
+        if len(trees) > 1 and self.loss == "squared_hinge":
+            options = options._replace(max_rounds=_ROUNDS_OF_SEVERAL)
         name = type(self).__name__
         trained = []
         for number, tree in enumerate(trees, start=1):
