@@ -3,7 +3,7 @@
 A benchmark is a module of this package that defines::
 
     QUESTION = "How fast is the reader beside scikit-learn's?"          # one line, printed first
-    REPEATS = 3                                                         # optional; how often each contender runs
+    REPEATS = 3                                                         # optional; --repeats N at the command line wins
     THREADS = 2                                                         # optional
     def contenders() -> list[Contender]: ...                            # the first one is ours
 
@@ -175,7 +175,9 @@ def run(name: str, arguments: list[str]) -> None:
         module.main(arguments)
         return
     contenders = module.contenders()
-    repeats = getattr(module, "REPEATS", 3)
+    repeats = (
+        int(arguments[arguments.index("--repeats") + 1]) if "--repeats" in arguments else getattr(module, "REPEATS", 3)
+    )
     threads = getattr(module, "THREADS", 2)
     runs: dict[str, list[dict[str, Any]]] = {c.name: [] for c in contenders}
     absent: dict[str, str] = {}
