@@ -9,7 +9,7 @@ from tailwise import Bonsai, Parabel
 from tailwise.kernels.chunks import BITMAP, pack_chunk
 from tailwise.kernels.problems import Weights
 from tailwise.trees.structure import tree_from_nested
-from tailwise.trees.training import train_tree
+from tailwise.trees.training import join_trees, train_tree
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_every_form_of_chunk_is_read_back_and_searched(n_children, n_features, d
     chunks = train_tree(X, Y, tree_from_nested(list(range(n_children))), (ones, ones), give, n_jobs=1)
     np.testing.assert_allclose(unpack(chunks, n_features), weights.toarray(), atol=float(scale.max(initial=0)))
     model = Parabel(n_trees=1)
-    model.chunks_, model.n_features_in_, model.n_labels_ = chunks, n_features, n_children
+    model.chunks_, model.n_features_in_, model.n_labels_ = join_trees([chunks]), n_features, n_children
     model.label_counts_ = np.ones(n_children)
     top = model.predict_topk(X, n_children)
     for i in (0, 100, 299):

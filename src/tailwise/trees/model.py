@@ -14,7 +14,7 @@ from tailwise.kernels.chunks import Chunks
 from tailwise.kernels.solve import Options, solve_block
 from tailwise.parallel import count_jobs, map_blocks, row_blocks
 from tailwise.trees.structure import LabelTree, tree_from_user
-from tailwise.trees.training import join_trees, train_tree
+from tailwise.trees.training import join_trees, read_only, train_tree
 from tailwise.trees.weighting import check_leaf_weighting, leaf_costs
 from tailwise.validation import as_rng, check_choice, check_number
 
@@ -28,9 +28,6 @@ EFFORT: dict[str, dict[str, Any]] = {
 }
 """Bounds on the solver's work: in the upper nodes most rows are support vectors, and more work gains nothing there."""
 
-_ROUNDS_OF_SEVERAL = 2
-"""Rounds of the squared hinge where several trees are averaged, which evens out what a round less leaves undone."""
-
 
 class LabelTreeModel(XMCModel):
     """Linear classifiers at the edges of trees over labels; a subclass says how trees are grown.
@@ -41,6 +38,7 @@ class LabelTreeModel(XMCModel):
     """
 
     scores_are_probabilities = True
+    _rounds_spared_by_averaging = 0
 
     n_trees: int
     beam: int
@@ -80,8 +78,8 @@ class LabelTreeModel(XMCModel):
         else:
             trees = [tree_from_user(self.tree, self.label_counts_)]
         options = Options(loss=self.loss, tol=self.tol, prune=self.prune, **EFFORT[self.loss])
-        if len(trees) > 1 and self.loss == "squared_hinge":
-            options = options._replace(max_rounds=_ROUNDS_OF_SEVERAL)
+        if len(trees) > 1:
+            options = options._replace(max_rounds=options.max_rounds - self._rounds_spared_by_averaging)
         name = type(self).__name__
         trained = []
         for number, tree in enumerate(trees, start=1):
@@ -108,8 +106,10 @@ class LabelTreeModel(XMCModel):
         chunks, loss = self.chunks_, LOSSES[self.loss]
         beam = min(self.beam, chunks.bits.shape[0])
 
+        indptr, indices, data = read_only(X.indptr), read_only(X.indices), read_only(X.data)
+
         def search_block(block: tuple[int, int]) -> None:
-            search_trees(chunks, loss, beam, X.shape[1], X.indptr, X.indices, X.data, block, labels, scores)
+            search_trees(chunks, loss, beam, X.shape[1], indptr, indices, data, block, labels, scores)
 
         size = self._rows_a_block(beam) if X.shape[0] > 1 else 1
         map_blocks(search_block, row_blocks(X.shape[0], size), n_jobs=self.n_jobs)

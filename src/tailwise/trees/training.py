@@ -120,9 +120,12 @@ def _starts(parts: list[np.ndarray]) -> np.ndarray:
 
 
 def join_trees(trees: list[Chunks]) -> Chunks:
-    """Several trees as one set of chunks; nodes and edges are renumbered, the trees' arrays laid end to end."""
+    """Several trees as one set of chunks; nodes and edges are renumbered, the trees' arrays laid end to end.
+
+    The arrays are read-only, as those of a mapped model are, so that one compiled search serves both.
+    """
     if len(trees) == 1:
-        return trees[0]
+        return Chunks(*map(read_only, trees[0]))
     nodes = np.cumsum([0] + [tree.bits.size for tree in trees])
     target = [
         np.where(tree.target >= 0, tree.target + shift, tree.target) for tree, shift in zip(trees, nodes, strict=False)
@@ -146,4 +149,11 @@ def join_trees(trees: list[Chunks]) -> Chunks:
         joined[name] = whole.astype(parts[0].dtype)
     for name in ("bias", "scale", "bits", "words", "ranks", "directory", "features", "runs", "children", "weights"):
         joined[name] = np.concatenate([getattr(tree, name) for tree in trees])
-    return Chunks(**joined)
+    return Chunks(**{name: read_only(part) for name, part in joined.items()})
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """A view that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
