@@ -42,8 +42,8 @@ class Bonsai(LabelTreeModel):
         Nodes followed at each depth; may be changed after fitting. With all nodes the search is exhaustive.
     loss : {"squared_hinge", "logistic"}
         Loss of the edge classifiers, and with it the form of their probabilities.
-    C : float
-        Cost of an error against the penalty ½|w|².
+    C : float or None
+        Cost of an error against the penalty ½|w|²; None is 1 for the squared hinge and 16 for the logistic loss.
     leaf_weighting : {"tail", "convex"}, callable or None
         Weight of a label's positives at its leaf: ``1/p - 1``, ``2/p - 1``, a function of the propensities, or 1.
     propensity : Propensity, array of shape (n_labels,) or None
@@ -75,7 +75,7 @@ class Bonsai(LabelTreeModel):
         beam: int = 10,
         *,
         loss: str = "squared_hinge",
-        C: float = 1.0,
+        C: float | None = None,
         leaf_weighting: Any = None,
         propensity: Any = None,
         tree: Any = None,

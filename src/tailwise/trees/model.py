@@ -19,6 +19,7 @@ from tailwise.trees.weighting import check_leaf_weighting, leaf_costs
 from tailwise.validation import as_rng, check_choice, check_number
 
 LOSSES = {"squared_hinge": SQUARED_HINGE, "logistic": LOGISTIC}
+DEFAULT_C = {"squared_hinge": 1.0, "logistic": 16.0}
 
 _ROWS_A_BLOCK = 256
 _SCORES_A_BLOCK = 4_000_000
@@ -43,7 +44,7 @@ class LabelTreeModel(XMCModel):
     n_trees: int
     beam: int
     loss: str
-    C: float
+    C: float | None
     leaf_weighting: Any
     propensity: Any
     tree: Any
@@ -65,13 +66,13 @@ class LabelTreeModel(XMCModel):
         check_number("n_trees", self.n_trees, integer=True, low=1)
         check_number("beam", self.beam, integer=True, low=1)
         check_choice("loss", self.loss, LOSSES)
-        check_number("C", self.C, low=0, open_low=True)
+        C = DEFAULT_C[self.loss] if self.C is None else check_number("C", self.C, low=0, open_low=True)
         check_number("tol", self.tol, low=0, open_low=True)
         check_number("prune", self.prune, low=0)
         check_leaf_weighting(self.leaf_weighting)
         self._check_growth()
         count_jobs(self.n_jobs)
-        label_costs = self.C * leaf_costs(self.leaf_weighting, self.propensity, Y)
+        label_costs = C * leaf_costs(self.leaf_weighting, self.propensity, Y)
         if self.tree is None:
             seeds = as_rng(self.random_state).integers(2**31, size=self.n_trees).tolist()
             trees = self._grow(X, Y, seeds)
@@ -84,14 +85,14 @@ class LabelTreeModel(XMCModel):
         trained = []
         for number, tree in enumerate(trees, start=1):
             at_label = tree.target < 0
-            positive = np.full(tree.target.size, self.C)
+            positive = np.full(tree.target.size, C)
             positive[at_label] = label_costs[~tree.target[at_label]]
             trained.append(
                 train_tree(
                     X,
                     Y,
                     tree,
-                    (positive, np.full(tree.target.size, self.C)),
+                    (positive, np.full(tree.target.size, C)),
                     lambda rows, labels: solve_block(rows, labels, options),
                     n_jobs=self.n_jobs,
                     description=f"Training {name}, tree {number} of {len(trees)}",
