@@ -2,8 +2,7 @@
 
 Everyone trains on the same unit-length rows with two threads. "batch" is the whole test set, "one row" the median over
 single rows, with the model in memory. The contenders train with their published defaults: omikuji's Parabel and Bonsai
-presets, PECOS' XR-Linear (hierarchical k-means of 16 branches, teacher forcing), napkinxc's PLT. Settings of ours were
-chosen on rows cut from the training set.
+presets, PECOS' XR-Linear, napkinxc's PLT. Settings of ours were compared on rows cut from the training set.
 """
 
 from __future__ import annotations

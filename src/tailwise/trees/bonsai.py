@@ -59,6 +59,8 @@ class Bonsai(LabelTreeModel):
     n_jobs : int or None
         Threads; None uses every core. The result does not depend on it.
 
+    Examples
+    --------
     >>> X, Y = np.eye(4), np.eye(4)
     >>> model = Bonsai(n_trees=1, arity=2, max_leaf=2, random_state=0).fit(X, Y)
     >>> model.predict_topk(X, k=1).labels.ravel()

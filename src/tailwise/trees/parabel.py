@@ -51,12 +51,15 @@ class Parabel(LabelTreeModel):
     n_jobs : int or None
         Threads; None uses every core. The result does not depend on it.
 
+    Examples
+    --------
     >>> X, Y = np.eye(4), np.eye(4)
     >>> Parabel(n_trees=1, max_leaf=2, random_state=0).fit(X, Y).predict_topk(X, k=1).labels.ravel()
     array([0, 1, 2, 3], dtype=int32)
     """
 
-    # Measured on validation rows of EURLex-4K: three trees lose nothing by it and train a third faster.
+    # On validation rows of EURLex-4K (two seeds) a third round moved P@1/3/5 of three trees by -0.2/+0.2/+0.0 for 40 %
+    # more training time.
     _rounds_spared_by_averaging = 1
 
     def __init__(
