@@ -25,7 +25,7 @@ unit: $(VENV)/.installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 docs: $(VENV)/.installed
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # One question a file: make bench QUESTION=reader
 QUESTION ?= all

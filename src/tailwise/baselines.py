@@ -40,6 +40,8 @@ class Centroid(XMCModel):
     n_jobs : int or None
         Threads for prediction; None uses every core.
 
+    Examples
+    --------
     >>> Centroid().fit([[1.0, 0], [0, 1.0]], [[1, 0], [0, 1]]).predict_topk([[0.9, 0.1]], k=1).labels
     array([[0]], dtype=int32)
     """

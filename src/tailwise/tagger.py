@@ -63,9 +63,13 @@ class Tagger(persistence.Saveable, BaseEstimator):
     propensity : Propensity or None
         How likely a relevant label was observed, kept for unbiased evaluation; None is ``JainPropensity()``.
 
+    Notes
+    -----
     After ``fit``: ``model_``, ``features_``, ``propensity_``, ``label_ids_``, ``label_names_``, ``rarity_`` (0 head, 1
     torso, 2 tail for each label). A tagger made by :meth:`on_rows` without features takes rows of X.
 
+    Examples
+    --------
     >>> from tailwise import Centroid, TextFeatures
     >>> texts, labels = ["tax law", "sea fish", "fish law"], [["law"], ["fish"], ["law", "fish"]]
     >>> tagger = Tagger(Centroid(), TextFeatures(min_df=1)).fit(texts, labels)

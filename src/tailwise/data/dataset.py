@@ -115,6 +115,8 @@ class Dataset(_Labelled):
     text_features : TextFeatures, optional
         What turned texts into these rows.
 
+    Examples
+    --------
     >>> data = Dataset(np.eye(3), np.eye(3), name="tiny")
     >>> data.n_labels, data.has_test
     (3, False)

@@ -29,6 +29,8 @@ def drop_labels(Y: Any, propensity: Any = None, random_state: Any = None) -> spa
     random_state : int, numpy Generator or None
         The same seed drops the same labels.
 
+    Examples
+    --------
     >>> drop_labels([[1, 1], [0, 1]], [1.0, 1.0]).toarray()
     array([[1., 1.],
            [0., 1.]], dtype=float32)

@@ -83,6 +83,8 @@ def make_longtail(
     n_jobs : int or None
         Threads; None is every core.
 
+    Examples
+    --------
     >>> data = make_longtail(200, 100, 30, random_state=0)
     >>> data.X_train.shape, data.Y_test.shape, data.Y_train.nnz < data.Y_train_complete.nnz
     ((160, 100), (40, 30), True)

@@ -54,6 +54,8 @@ class TextFeatures(persistence.Saveable, TransformerMixin, BaseEstimator):
     n_jobs : int or None, default=None
         Threads; None is every core.
 
+    Examples
+    --------
     >>> features = TextFeatures(min_df=1).fit(["the law of the sea", "sea trade"])
     >>> list(features.get_feature_names_out())
     ['law', 'of', 'sea', 'the', 'trade']

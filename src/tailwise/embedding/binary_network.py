@@ -59,6 +59,8 @@ class BinaryNetwork(XMCModel):
     losses_ : list of float
         Mean training loss a row in each epoch.
 
+    Examples
+    --------
     >>> model = BinaryNetwork(hidden=(), epochs=50, learning_rate=0.1, random_state=0)
     >>> model.fit([[1.0, 0], [0, 1.0]], [[1, 0], [0, 1]]).predict_topk([[0.9, 0.1]], k=1).labels
     array([[0]], dtype=int32)

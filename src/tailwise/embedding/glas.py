@@ -88,6 +88,8 @@ class GLaS(TwoTowerModel):
     best_epoch_ : int
         The epoch whose weights were kept.
 
+    Examples
+    --------
     >>> model = GLaS(dim=8, epochs=20, batch_size=2, early_stopping=False, random_state=0)
     >>> model.fit([[1.0, 0], [0, 1.0]], [[1, 0], [0, 1]]).predict_topk([[0.9, 0.1]], k=1).labels
     array([[0]], dtype=int32)

@@ -87,6 +87,8 @@ class ExactIndex(LabelIndex):
     n_jobs : int or None
         Threads; None uses every core.
 
+    Examples
+    --------
     >>> ExactIndex().build([[1.0, 0.0], [0.6, 0.8]]).search([[0.0, 1.0]], k=1).labels
     array([[1]], dtype=int32)
     """

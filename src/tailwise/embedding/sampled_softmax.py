@@ -67,6 +67,8 @@ class SampledSoftmax(TwoTowerModel):
         What the pair minimises: ``"name"``, ``"tilt"`` and ``"favours"`` ("head", "tail" or "-"); empty where ρ depends
         on the row.
 
+    Examples
+    --------
     >>> model = SampledSoftmax(dim=8, epochs=40, n_negatives=4, early_stopping=False, random_state=0)
     >>> model.fit([[1.0, 0], [0, 1.0]], [[1, 0], [0, 1]]).predict_topk([[0.9, 0.1]], k=1).labels
     array([[0]], dtype=int32)

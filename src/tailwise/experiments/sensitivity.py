@@ -90,6 +90,8 @@ def propensity_sensitivity(
     a, b : arrays
         The grid to look at, positive and ascending.
 
+    Examples
+    --------
     >>> Y = np.array([[1, 0, 0], [0, 1, 1]])
     >>> top = {"head": np.array([[0], [0]]), "tail": np.array([[1], [2]])}
     >>> propensity_sensitivity(Y, top, [50, 20, 1], 100, k=1).winner

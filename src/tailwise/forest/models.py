@@ -72,6 +72,8 @@ class FastXML(XMCModel):
     n_jobs : int or None
         Threads; None uses every core.
 
+    Examples
+    --------
     >>> X, Y = [[1.0, 0], [0.9, 0.1], [0, 1.0], [0.1, 0.9]], [[1, 0], [1, 0], [0, 1], [0, 1]]
     >>> FastXML(n_trees=3, max_leaf=2, C=10, random_state=0).fit(X, Y).predict_topk([[1.0, 0]], k=1).labels
     array([[0]], dtype=int32)

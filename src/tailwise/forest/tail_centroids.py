@@ -31,6 +31,8 @@ class TailCentroids(persistence.Saveable, BaseEstimator):
     n_jobs : int or None
         Threads for scoring; None uses every core.
 
+    Examples
+    --------
     >>> tail = TailCentroids().fit([[1.0, 0], [0, 1.0]], [[1, 0, 0], [0, 1, 0]])
     >>> tail.log_scores([[1.0, 0]], np.array([[0, 1, 2]])).round(2)
     array([[ -0.69, -30.  ,   -inf]], dtype=float32)

@@ -62,6 +62,8 @@ def solve_block(rows: Rows, labels: Labels, options: Options = DEFAULTS) -> Weig
     Weights
         Feature numbers of X (not local ones), ascending within a label, and their values; biases.
 
+    Examples
+    --------
     >>> from tailwise.kernels.problems import pack_rows
     >>> rows = pack_rows(np.array([0, 1, 2]), np.array([0, 1]), np.array([1.0, 1.0]), 2)
     >>> labels = Labels(np.array([0, 1]), np.array([0]), np.ones(1, np.float32), np.ones(1, np.float32))

@@ -52,6 +52,8 @@ class DiSMEC(OneVsRest):
     n_jobs : int or None
         Threads; None uses every core. The fitted bits do not depend on it.
 
+    Examples
+    --------
     >>> model = DiSMEC().fit([[1.0, 0], [0, 1.0], [0, 0.9]], [[1, 0], [0, 1], [0, 1]])
     >>> model.predict_topk([[0.2, 0.8]], k=1).labels
     array([[1]], dtype=int32)
@@ -128,6 +130,8 @@ class PWDiSMEC(DiSMEC):
     C, loss, prune, positive_weight, normalize, bias_scale, tol, random_state, n_jobs
         As in :class:`DiSMEC`; ``positive_weight`` multiplies.
 
+    Examples
+    --------
     >>> model = PWDiSMEC(propensity=[0.5, 0.9]).fit([[1.0, 0], [0, 1.0], [0, 0.9]], [[1, 0], [0, 1], [0, 1]])
     >>> model.propensity_
     array([0.5, 0.9])

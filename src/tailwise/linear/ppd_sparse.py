@@ -26,6 +26,8 @@ class PPDSparse(OneVsRest):
     prune, positive_weight, normalize, tol, random_state, n_jobs
         As in :class:`DiSMEC`; what L1 leaves is kept by default.
 
+    Examples
+    --------
     >>> model = PPDSparse().fit([[1.0, 0], [0, 1.0], [0, 0.9]], [[1, 0], [0, 1], [0, 1]])
     >>> model.predict_topk([[0.2, 0.8]], k=1).labels
     array([[1]], dtype=int32)

@@ -38,6 +38,8 @@ class ProXML(OneVsRest):
     prune, positive_weight, normalize, tol, random_state, n_jobs
         As in :class:`DiSMEC`; ``tol`` is in units of the penalty, what L1 leaves is kept by default.
 
+    Examples
+    --------
     >>> model = ProXML(C=10).fit([[1.0, 0], [0, 1.0], [0, 0.9]], [[1, 0], [0, 1], [0, 1]])
     >>> model.predict_topk([[0.2, 0.8]], k=1).labels
     array([[1]], dtype=int32)

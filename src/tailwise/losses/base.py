@@ -64,6 +64,8 @@ class Loss:
     trainable : bool
         Whether its gradient is of use; the 0-1 loss has none.
 
+    Examples
+    --------
     >>> hinge([0.5, 2.0], [1, 0])
     array([0.5, 3. ])
     """

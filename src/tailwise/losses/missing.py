@@ -61,6 +61,8 @@ def convex_surrogate(loss: str | Loss, propensity: Any) -> Loss:
     NoConvexSurrogate
         If a part of the loss is itself not convex or does not bound the 0-1 loss.
 
+    Examples
+    --------
     >>> convex_surrogate("hinge", 0.5)(0.0, 1)
     array(3.)
     """

@@ -51,6 +51,8 @@ class Evaluator:
     n_jobs : int or None
         Threads for the bootstrap; the result is the same for every number.
 
+    Examples
+    --------
     >>> Evaluator("p@1").update([[1, 0]], np.array([[0]])).update([[1, 0]], np.array([[1]])).result()["p@1"].value
     50.0
     """

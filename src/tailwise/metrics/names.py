@@ -31,6 +31,8 @@ class Request(NamedTuple):
 def metric_names() -> list[str]:
     """Every metric that can be asked for, with ``@k`` where a k must be named.
 
+    Examples
+    --------
     >>> metric_names()[:4]
     ['p@k', 'psp@k', 'ndcg@k', 'psndcg@k']
     """

@@ -28,6 +28,8 @@ def label_slices(label_counts: Any, slices: Any = DEFAULT_SLICES) -> dict[str, n
         labels each, whatever the dataset. ``(low, high)``: head has at least high rows, tail fewer than low.
         Labels never seen in training are tail.
 
+    Examples
+    --------
     >>> {name: mask.tolist() for name, mask in label_slices([100, 99, 3]).items()}
     {'head': [True, False, False], 'torso': [False, True, False], 'tail': [False, False, True]}
     """

@@ -34,6 +34,8 @@ def propensity_from_hierarchy(Y: Any, parents: Any, *, min_descendants: int = 5,
     **options
         ``bin_size=20, confidence=0.95, n_bootstrap=200, random_state=0``.
 
+    Notes
+    -----
     Returns the propensity, fitted on Y; ``print`` shows the fit. Memory is that of the hierarchy's transitive closure
     and of Y with all ancestors added.
     """
@@ -106,6 +108,8 @@ def propensity_from_audit(Y_observed: Any, Y_complete: Any, Y_train: Any = None,
     **options
         ``bin_size=20, confidence=0.95, n_bootstrap=200, random_state=0``.
 
+    Notes
+    -----
     Returns the propensity, fitted on the observed labels of all rows.
     """
     complete = check_labels(Y_complete)

@@ -82,6 +82,8 @@ class JainPropensity(Propensity):
         Where the growth starts, above 0. The defaults are the published ones for data without further evidence;
         :meth:`preset` has those by dataset family, :func:`propensity_from_hierarchy` and its kin fit them.
 
+    Examples
+    --------
     >>> JainPropensity().fit([[1, 0], [1, 0], [1, 1], [1, 0]]).propensity_.round(3)
     array([0.8  , 0.721])
     """
@@ -129,6 +131,8 @@ class ConstantPropensity(Propensity):
     value : float, default=1.0
         The propensity, in (0, 1]; 1 means that nothing is missing, and makes unbiased forms the plain ones.
 
+    Examples
+    --------
     >>> ConstantPropensity(0.5).fit([[1, 0]]).inverse_
     array([2., 2.])
     """
@@ -149,6 +153,8 @@ class GivenPropensity(Propensity):
     propensity : array of shape (n_labels,)
         Values in (0, 1].
 
+    Examples
+    --------
     >>> GivenPropensity.from_inverse([1.0, 4.0]).fit([[1, 0]]).propensity_
     array([1.  , 0.25])
     """

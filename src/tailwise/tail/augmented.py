@@ -80,6 +80,8 @@ class TailAugmented(Wrapper):
     random_state : int, Generator or None
         Draws the copies.
 
+    Examples
+    --------
     >>> from tailwise import Centroid
     >>> X, Y = [[1.0, 0.1], [0.9, 0], [0.2, 1.0]], [[1, 0], [1, 0], [0, 1]]
     >>> TailAugmented(Centroid(), tau=0.5, random_state=0).fit(X, Y).predict_topk([[0.0, 1.0]], k=1).labels

@@ -94,6 +94,8 @@ class Calibrated(Wrapper):
     random_state : int, Generator or None
         Draws the folds.
 
+    Examples
+    --------
     >>> from tailwise import Centroid
     >>> X = [[1.0, 0], [0.9, 0.2], [0, 1.0], [0.1, 0.9]]
     >>> model = Calibrated(Centroid(), n_folds=2, random_state=0).fit(X, [[1, 0], [1, 0], [0, 1], [0, 1]])

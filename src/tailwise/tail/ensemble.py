@@ -67,6 +67,8 @@ class Ensemble(Committee):
     random_state : int or None
         Draws the folds.
 
+    Examples
+    --------
     >>> from tailwise import Centroid, Popularity
     >>> X, Y = [[1.0, 0], [0.9, 0.2], [0, 1.0], [0.1, 0.9]], [[1, 0], [1, 0], [0, 1], [0, 1]]
     >>> model = Ensemble([Centroid(), Popularity()], n_folds=2, random_state=0).fit(X, Y)

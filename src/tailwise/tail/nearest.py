@@ -29,6 +29,8 @@ class NearestRows(XMCModel):
     n_jobs : int or None
         Threads for prediction.
 
+    Examples
+    --------
     >>> model = NearestRows(k=1).fit([[1.0, 0], [0, 1.0]], [[1, 0], [0, 1]])
     >>> model.predict_topk([[0.9, 0.1]], k=1).labels
     array([[0]], dtype=int32)

@@ -51,6 +51,8 @@ class RankNet(Wrapper):
     n_jobs : int or None
         Threads for prediction; training is sequential.
 
+    Examples
+    --------
     >>> from tailwise import Centroid
     >>> X, Y = [[1.0, 0.1], [0.9, 0], [0.2, 1.0]] * 4, [[1, 0], [1, 0], [0, 1]] * 4
     >>> RankNet(Centroid(), epochs=2, random_state=0).fit(X, Y).predict_topk([[0.0, 1.0]], k=1).labels

@@ -35,6 +35,8 @@ class PropensityReranker(Wrapper):
     n_candidates : int
         How many of the wrapped model's best labels are considered.
 
+    Examples
+    --------
     >>> from tailwise import Centroid
     >>> X, Y = [[1.0, 0], [1, 0], [1, 0]], [[1, 1], [1, 0], [1, 0]]
     >>> PropensityReranker(Centroid(), propensity=[1.0, 0.2]).fit(X, Y).predict_topk([[1.0, 0]], k=1).labels
@@ -79,6 +81,8 @@ class CentroidReranker(Wrapper):
     n_candidates : int
         How many of the wrapped model's best labels are considered.
 
+    Examples
+    --------
     >>> from tailwise import Centroid
     >>> model = CentroidReranker(Centroid()).fit([[1.0, 0], [0, 1.0]], [[1, 0], [0, 1]])
     >>> model.predict_topk([[0.9, 0.1]], k=1).labels

@@ -40,6 +40,8 @@ class Stacked(Committee):
     n_jobs : int or None
         Threads for evaluating the trees.
 
+    Examples
+    --------
     >>> from tailwise import Centroid, Popularity
     >>> X, Y = [[1.0, 0], [0.9, 0.2], [0, 1.0], [0.1, 0.9]] * 20, [[1, 0], [1, 0], [0, 1], [0, 1]] * 20
     >>> model = Stacked([Centroid(), Popularity()], random_state=0).fit(X, Y)

@@ -113,6 +113,8 @@ class TradeOff(Wrapper):
     random_state : int, Generator or None
         Draws the validation rows.
 
+    Examples
+    --------
     >>> from tailwise import Centroid
     >>> X, Y = [[1.0, 0.1], [0.9, 0], [0.2, 1.0]] * 8, [[1, 0], [1, 0], [0, 1]] * 8
     >>> TradeOff(Centroid(), max_loss={"p@1": 1.0}, random_state=0).fit(X, Y).t_
