@@ -32,7 +32,7 @@ QUESTION ?= all
 bench: $(VENV)/.installed peers
 	$(BIN)/python -m benchmarks $(QUESTION)
 
-peers: .venv-peers/.installed
+peers: .venv-peers/.installed .venv-pecos/.installed
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -49,5 +49,12 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	-$(call PIP_INSTALL,.venv-peers) --constraint constraints.txt libmultilabel
 	@touch $@
 
+# libpecos wants numpy 1: it has an environment of its own.
+.venv-pecos/.installed: constraints.txt
+	$(PYTHON) -m venv .venv-pecos
+	-$(call PIP_INSTALL,.venv-pecos) --constraint constraints.txt torch
+	-$(call PIP_INSTALL,.venv-pecos) 'numpy<2' libpecos
+	@touch $@
+
 clean:
-	rm -rf $(VENV) .venv-peers build dist site
+	rm -rf $(VENV) .venv-peers .venv-pecos build dist site

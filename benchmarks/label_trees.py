@@ -37,7 +37,7 @@ def contenders() -> list[Contender]:
         Contender("tailwise Bonsai, logistic", "run_ours", arguments={"kind": "Bonsai", "loss": "logistic"}),
         Contender("omikuji Parabel", "run_omikuji", "peers", ("omikuji",), {}),
         Contender("omikuji Bonsai", "run_omikuji", "peers", ("omikuji",), _BONSAI),
-        Contender("PECOS XR-Linear", "run_pecos", "peers", ("pecos",)),
+        Contender("PECOS XR-Linear", "run_pecos", "pecos", ("pecos",)),
         Contender("napkinxc PLT", "run_napkinxc", "peers", ("napkinxc",)),
     ]
 
