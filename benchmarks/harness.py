@@ -16,8 +16,9 @@ and one function for each contender, which runs in a fresh process and returns a
         return {"train": m, "P@1": 83.9, "model MB": 4.2}
 
 A ``Measurement`` in the dict becomes the columns "train CPU-s", "train s" and "train peak MB"; its CPU-seconds are what
-ratios are made of. A contender names its function, the interpreter (``"ours"``, ``"peers"`` or ``"pecos"``: the separate
-environments ``.venv-peers`` and ``.venv-pecos``), and the modules it needs there; one whose modules do not import is reported as absent.
+ratios are made of. A contender names its function, the interpreter and the modules it needs there. Interpreters are
+``"ours"``, ``"peers"`` (``.venv-peers``) and ``"pecos"`` (``.venv-pecos``); a contender whose modules do not import is
+reported as absent.
 
 Peers do not have tailwise: ``matrices("eurlex-4k")`` gives every contender the same files (rows scaled to unit length),
 and ``"top": keep_predictions(labels)`` hands (n, k) predicted labels back, which this process scores for all alike
