@@ -70,6 +70,25 @@ def test_faiss_finds_most_and_scores_exactly(kind, tmp_path):
     assert_same_bits(tailwise.load(tmp_path / "index").search(queries, 5), found)
 
 
+@pytest.mark.parametrize("kind", ["hnsw", "ivf"])
+def test_effort_is_the_least_that_keeps_the_recall(kind, tmp_path):
+    rng = np.random.default_rng(2)
+    vectors, queries = unit(rng, 3000, 24), unit(rng, 400, 24)  # no clusters: hard to search
+    asked, fresh = queries[:200], queries[200:]
+    index = FaissIndex(kind, links=8, build_effort=16, min_recall=0.9, n_jobs=1).build(vectors, queries=asked)
+    assert index.recall_report(asked, np.ones(3000)).overall >= 0.9
+    assert index.recall_report(fresh, np.ones(3000)).overall >= 0.88
+    less = FaissIndex(kind, index.effort_ // 2, links=8, build_effort=16, n_jobs=1).build(vectors, queries=asked)
+    assert less.effort_ == index.effort_ // 2 and less.recall_report(asked, np.ones(3000)).overall < 0.9
+    assert FaissIndex(kind, links=8, build_effort=16, min_recall=0.9, n_jobs=2).build(
+        vectors, queries=asked
+    ).effort_ == (index.effort_)
+    tailwise.persistence.save(index, tmp_path / "index")
+    assert_same_bits(tailwise.load(tmp_path / "index").search(fresh, 5), index.search(fresh, 5))
+    everything = index.set_params(min_recall=1.0).build(vectors, queries=asked)
+    assert everything.recall_report(asked, np.ones(3000)).overall > 0.99
+
+
 def test_deciles_go_from_rare_to_frequent():
     class Forgetful(ExactIndex):
         def _search(self, queries, positions, scores):
@@ -102,7 +121,11 @@ def test_error_texts(monkeypatch):
         ExactIndex().build([1.0, 2.0])
     with pytest.raises(InvalidInput, match="label_counts_"):
         recall_report(index, np.eye(3), [1, 2])
-    with pytest.raises(InvalidInput, match="kind='tree' is not one of 'hnsw', 'ivf'"):
+    with pytest.raises(InvalidInput, match=r"min_recall=2 is outside \[0, 1\]"):
+        FaissIndex(min_recall=2).build(np.eye(3))
+    with pytest.raises(InvalidInput, match=r"queries has shape \(1, 2\); pass rows of 3 values"):
+        FaissIndex().build(np.eye(3), queries=np.ones((1, 2)))
+    with pytest.raises(InvalidInput, match="kind='tree' is not one of 'ivf', 'hnsw'"):
         FaissIndex("tree").build(np.eye(3))
 
     def without_faiss(module):

@@ -23,7 +23,7 @@ _SPARE = 16
 
 
 class LabelIndex(Saveable, BaseEstimator):
-    """Label vectors that can be searched. A subclass writes ``_build()`` and ``_candidates(queries, k)``.
+    """Label vectors that can be searched. A subclass writes ``_search``, and ``_build`` or ``_adapt`` where it has to.
 
     ``vectors_`` is (n, d) float32, ``labels_`` (n,) int32 ascending: which label each vector belongs to.
     """
@@ -32,8 +32,11 @@ class LabelIndex(Saveable, BaseEstimator):
     vectors_: np.ndarray
     labels_: np.ndarray
 
-    def build(self, vectors: Any, labels: Any = None) -> Self:
-        """Take ``vectors`` (n, d); ``labels`` names the label of each, in ascending order (default 0, 1, …)."""
+    def build(self, vectors: Any, labels: Any = None, queries: Any = None) -> Self:
+        """Take ``vectors`` (n, d); ``labels`` names the label of each, in ascending order (default 0, 1, …).
+
+        ``queries`` (m, d) are a few hundred like those to come, by which an approximate index chooses its effort.
+        """
         self.vectors_ = np.ascontiguousarray(vectors, dtype=np.float32)
         if self.vectors_.ndim != 2:
             raise InvalidInput(f"vectors has shape {self.vectors_.shape}; pass one row a label")
@@ -42,6 +45,8 @@ class LabelIndex(Saveable, BaseEstimator):
         if self.labels_.shape != (n,) or (np.diff(self.labels_) <= 0).any():
             raise InvalidInput(f"labels has shape {self.labels_.shape}; pass {n:,} label indices in ascending order")
         self._build()
+        if queries is not None and self.vectors_.size and len(queries):
+            self._adapt(self._check_queries(queries))
         return self
 
     def search(self, queries: Any, k: int) -> TopK:
@@ -49,9 +54,7 @@ class LabelIndex(Saveable, BaseEstimator):
         if not hasattr(self, "vectors_"):
             raise NotFitted(f"this {type(self).__name__} holds no vectors yet; call build(vectors) first")
         check_number("k", k, integer=True, low=1)
-        queries = np.ascontiguousarray(queries, dtype=np.float32)
-        if queries.ndim != 2 or queries.shape[1] != self.vectors_.shape[1]:
-            raise InvalidInput(f"queries has shape {queries.shape}; pass rows of {self.vectors_.shape[1]} values")
+        queries = self._check_queries(queries)
         labels = np.full((queries.shape[0], k), -1, np.int32)
         scores = np.full((queries.shape[0], k), -np.inf, np.float32)
         if self.vectors_.size:
@@ -59,8 +62,17 @@ class LabelIndex(Saveable, BaseEstimator):
             labels = np.where(labels >= 0, self.labels_[labels], -1).astype(np.int32)
         return TopK(labels, scores)
 
+    def _check_queries(self, queries: Any) -> np.ndarray:
+        queries = np.ascontiguousarray(queries, dtype=np.float32)
+        if queries.ndim != 2 or queries.shape[1] != self.vectors_.shape[1]:
+            raise InvalidInput(f"queries has shape {queries.shape}; pass rows of {self.vectors_.shape[1]} values")
+        return queries
+
     def _build(self) -> None:
         """Prepare the search of ``vectors_``."""
+
+    def _adapt(self, queries: np.ndarray) -> None:
+        """Choose how to search, by queries like those to come."""
 
     def _search(self, queries: np.ndarray, positions: np.ndarray, scores: np.ndarray) -> None:
         """Fill the rows of ``positions`` (in ``vectors_``) and ``scores``."""
@@ -148,6 +160,15 @@ class RecallReport(NamedTuple):
         return f"recall@{self.k} {self.overall:.3f}; by label frequency, rarest tenth first: {deciles}"
 
 
+def found_in(wanted: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """Which labels of ``wanted`` (n, k) are among those ``found`` for the same row; padding never is.
+
+    >>> found_in(np.array([[4, 7, -1]]), np.array([[7, -1, 2]]))
+    array([[False,  True, False]])
+    """
+    return (wanted[:, :, None] == found[:, None, :]).any(axis=2) & (wanted >= 0)
+
+
 def recall_report(index: LabelIndex, queries: Any, label_counts: Any, k: int = 5) -> RecallReport:
     """Compare ``index`` with exact search on ``queries``; ``label_counts`` (n_labels,) are training frequencies.
 
@@ -161,7 +182,7 @@ def recall_report(index: LabelIndex, queries: Any, label_counts: Any, k: int = 5
         )
     exact = ExactIndex(n_jobs=index.n_jobs).build(index.vectors_, index.labels_).search(queries, k).labels
     found = index.search(queries, k).labels
-    hit = (exact[:, :, None] == found[:, None, :]).any(axis=2) & (exact >= 0)
+    hit = found_in(exact, found)
     rank = np.empty(index.labels_.size, np.int64)
     rank[np.argsort(counts[index.labels_], kind="stable")] = np.arange(index.labels_.size)
     decile = np.zeros(counts.size, np.int64)

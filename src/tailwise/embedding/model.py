@@ -26,6 +26,7 @@ _MOST_VALIDATION_ROWS = 5000
 _NOT_OF_THE_RESULT = ("n_jobs", "checkpoint", "device", "index")
 _DEFAULT_K = 100
 _START_SCALE = 10.0
+_SAMPLE_QUERIES = 256
 
 
 class TwoTowerModel(XMCModel):
@@ -111,8 +112,11 @@ class TwoTowerModel(XMCModel):
             run.train()
             self.history_, self.best_epoch_ = run.history, run.best_epoch
             self.tower_, vectors = run.result()
-        index = ExactIndex(n_jobs=self.n_jobs) if self.index is None else clone(self.index)
-        self.index_ = index.build(vectors, known)
+        if self.index is None:
+            self.index_ = ExactIndex(n_jobs=self.n_jobs).build(vectors, known)
+        else:
+            queries = self.tower_.encode(run.some_rows(_SAMPLE_QUERIES), n_jobs=self.n_jobs)
+            self.index_ = clone(self.index).build(vectors, known, queries)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         return self.index_.search(self.tower_.encode(unit_rows(X), n_jobs=self.n_jobs), k)
@@ -186,6 +190,11 @@ class _Run:
         """The best weights as arrays."""
         best = {name: value.detach().clone() for name, value in self.best.items()}
         return self.network.to_tower(self.shape, best), self.network.label_vectors(self.shape, best)
+
+    def some_rows(self, wanted: int) -> sparse.csr_array:
+        """Up to ``wanted`` rows: held-out ones, which are like those to come, or training rows where none are."""
+        rows = self.X_valid if self.X_valid.shape[0] else self.X
+        return rows[:: max(1, -(-rows.shape[0] // wanted))]
 
     def _record(self, loss: float) -> None:
         entry = {"epoch": float(self.epoch), "loss": loss}
