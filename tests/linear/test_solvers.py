@@ -107,6 +107,41 @@ def test_equals_liblinear_when_the_bias_is_centred_at_zero(scale):
         np.testing.assert_allclose(w, peer.coef_[0], atol=0.01)
 
 
+@pytest.mark.parametrize("scale", [1.0, 3.0])
+def test_l1_equals_liblinear_when_the_bias_is_centred_at_zero(scale):
+    X, rows, labels = make_problem(4, n_rows=200)
+    labels = labels._replace(
+        positive_costs=np.full_like(labels.positive_costs, 3), negative_costs=np.ones(5, np.float32)
+    )
+    options = TIGHT._replace(bias_centre=0.0, bias_scale=scale)
+    for label, (z, costs, w, b) in enumerate(
+        each_label(X, labels, solve_l1_block(rows, to_columns(rows), labels, options))
+    ):
+        if label < 2:
+            continue
+        peer = LinearSVC(
+            penalty="l1", dual=False, class_weight={1.0: 3.0}, intercept_scaling=scale, tol=1e-8, max_iter=100_000
+        ).fit(X, z)
+        form = {"centre": 0.0, "scale": scale, "l1": 1.0, "l2": 0.0}
+        best = objective(X, z, costs, peer.coef_[0], peer.intercept_[0], **form)
+        assert objective(X, z, costs, w, b, **form) == pytest.approx(best, rel=1e-3)
+        np.testing.assert_allclose(w, peer.coef_[0], atol=0.02)
+
+
+def test_the_default_tolerance_of_l1_is_close_to_exact():
+    X, rows, labels = make_problem(6, n_rows=300, n_features=60)
+    columns = to_columns(rows)
+    form = {"l1": 1.0, "l2": 0.0}
+    exact, loose = (
+        [
+            objective(X, *label, **form)
+            for label in each_label(X, labels, solve_l1_block(rows, columns, labels, options))
+        ]
+        for options in (TIGHT, Options(prune=0.0))
+    )
+    np.testing.assert_allclose(loose, exact, rtol=5e-3, atol=1e-3)
+
+
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
 def test_a_label_does_not_depend_on_its_block(loss):
     _, rows, labels = make_problem(5, n_labels=20)

@@ -1,9 +1,12 @@
-"""L1-regularised squared hinge, one problem a label, by coordinate descent over the features that matter.
+"""L1-regularised squared hinge, one problem a label, by Newton's method over the few rows and features that matter.
 
 For each label ``min |w|₁ + |v| + Σ_i C_i max(0, 1 - z_i (w·x_i + b))²``, ``b = centre + scale · v``, z = ±1: as
-LIBLINEAR's ``-s 5``, with a bias that is drawn to ``centre``. From w = 0, b = -1 only positives have a loss, so the
-gradient of all features costs a pass over the few rows with a loss, and descent visits only features that are in
-use or whose gradient exceeds the penalty (Yuan et al. 2010).
+LIBLINEAR's ``-s 5``, with a bias that is drawn to ``centre``. From w = 0, b = -1 only positives have a loss.
+
+A round takes the rows with a loss now, and the features that are in use or whose gradient exceeds the penalty.
+Coordinate descent minimises the objective of these rows alone, over columns cut down to them; a search along the line
+to that minimum then counts every row. On EURLex-4K the median label has a loss on a hundred of 15,539 rows, and about
+eight rounds, each cheaper than one sweep over whole columns, take the place of a hundred sweeps.
 """
 
 from __future__ import annotations
@@ -14,11 +17,11 @@ import numpy as np
 from numba import njit
 
 _FAST = {"contract", "nsz", "reassoc", "arcp"}
-_SUFFICIENT_DECREASE = 0.01
-_MAX_HALVINGS = 25
-_FIRST_SWEEPS = 5
 _NEWCOMERS = 64
 _LEVELS = 64
+_INNER_TOL = 0.1
+_SEARCH_STEPS = 30
+_FIRST_BIAS = -2.0
 
 
 class Columns(NamedTuple):
@@ -33,16 +36,26 @@ class Columns(NamedTuple):
 
 
 class _Label(NamedTuple):
-    """One problem in progress."""
+    """One problem in progress; arrays of features have the bias's v as their last."""
 
     slack: np.ndarray
     """(n_rows,) float32: ``1 - z_i s_i``"""
     costs: np.ndarray
     """(n_rows,) float32: +C of a positive, -C of a negative"""
+    change: np.ndarray
+    """(n_rows,) float32: what a full step takes from the slack"""
+    active: np.ndarray
+    """(n_rows,) int32: the rows with a loss"""
     weights: np.ndarray
-    """(n_features + 1,) float32; the last one is v"""
+    """(n_features + 1,) float32"""
     gradient: np.ndarray
     """(n_features + 1,) float32"""
+    chosen: np.ndarray
+    """(n_features + 1,) int64: the features of this round"""
+    place: np.ndarray
+    """(n_features + 1,) int64: where a feature is in ``chosen``, -1 if it is not"""
+    steps: np.ndarray
+    """(n_features + 1,) float32: of the chosen features"""
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -78,12 +91,17 @@ def solve_l1(rows, columns, labels, settings):
     problem = _Label(
         np.empty(n_rows, np.float32),
         np.empty(n_rows, np.float32),
+        np.empty(n_rows, np.float32),
+        np.empty(n_rows, np.int32),
         np.zeros(n_features + 1, np.float32),
         np.zeros(n_features + 1, np.float32),
+        np.empty(n_features + 1, np.int64),
+        np.full(n_features + 1, -1, np.int64),
+        np.empty(n_features + 1, np.float32),
     )
     used = 0
     for label in range(n_labels):
-        _begin(labels, label, problem, settings.bias_centre)
+        _begin(labels, label, problem, settings)
         _solve(rows, columns, problem, settings)
         if used + n_features > values.shape[0]:
             longer_features = np.empty(2 * used + n_features, np.int32)
@@ -103,55 +121,85 @@ def solve_l1(rows, columns, labels, settings):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _begin(labels, label, problem, centre):
-    for row in range(problem.slack.shape[0]):
-        problem.slack[row] = 1 + centre
-        problem.costs[row] = -labels.negative_costs[label]
-    for a in range(labels.indptr[label], labels.indptr[label + 1]):
-        problem.slack[labels.positions[a]] = 1 - centre
-        problem.costs[labels.positions[a]] = labels.positive_costs[a]
+def _begin(labels, label, problem, settings):
+    """Start at w = 0 and a bias so low that only negatives which resemble a positive will ever have a loss."""
     for feature in range(problem.weights.shape[0]):
         problem.weights[feature] = 0
+    bias = settings.bias_centre
+    if settings.bias_scale > 0:
+        bias = np.float32(_FIRST_BIAS)
+        problem.weights[-1] = (bias - settings.bias_centre) / settings.bias_scale
+    for row in range(problem.slack.shape[0]):
+        problem.slack[row] = 1 + bias
+        problem.costs[row] = -labels.negative_costs[label]
+    for a in range(labels.indptr[label], labels.indptr[label + 1]):
+        problem.slack[labels.positions[a]] = 1 - bias
+        problem.costs[labels.positions[a]] = labels.positive_costs[a]
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def _solve(rows, columns, problem, settings):
-    n_features = rows.features.shape[0]
-    violations = np.empty(n_features + 1, np.float32)
-    chosen = np.empty(n_features + 1, np.int64)
     scale = np.float32(settings.bias_scale)
+    violations = np.empty(problem.weights.shape[0], np.float32)
     for round_ in range(settings.max_rounds):
-        _fill_gradient(rows, problem, scale)
-        size = 0
-        worst = np.float32(0)
-        for j in range(n_features + 1):
-            violation = _violation(problem.weights[j], problem.gradient[j])
-            worst = max(worst, violation)
-            violations[j] = -1.0
-            if problem.weights[j] != 0 or (j == n_features and scale > 0):
-                chosen[size] = j
-                size += 1
-            elif violation > 0:
-                violations[j] = violation
-        if worst <= settings.tol:
+        n_active = _find_active(problem)
+        _fill_gradient(rows, problem, n_active, scale)
+        # While no negative has a loss the bias would rise until all of them have one.
+        size, worst = _choose(problem, violations, scale > 0 and round_ > 0)
+        if worst <= settings.tol and round_ > 0:
             return
-        bar = _bar_for(violations, worst, _NEWCOMERS + size)
-        for j in range(n_features + 1):
-            if violations[j] > 0 and violations[j] >= bar:
-                chosen[size] = j
-                size += 1
-        state = np.uint64(settings.seed * 2 + 88172645463325252)
-        for _ in range(_FIRST_SWEEPS if round_ < 2 else settings.max_sweeps):
-            worst_step = np.float32(0)
-            for n in range(size):
-                state ^= state << np.uint64(13)
-                state ^= state >> np.uint64(7)
-                state ^= state << np.uint64(17)
-                other = n + np.int64((state >> np.uint64(33)) % np.uint64(size - n))
-                chosen[n], chosen[other] = chosen[other], chosen[n]
-                worst_step = max(worst_step, _step(columns, chosen[n], problem, scale))
-            if worst_step <= 0.5 * settings.tol:
-                break
+        accuracy = np.float32(max(_INNER_TOL * worst, 0.25 * settings.tol))
+        _minimise_part(rows, problem, n_active, size, scale, accuracy, settings.max_sweeps)
+        _fill_change(columns, problem, size, scale)
+        if not _move(problem, size):
+            return
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _find_active(problem):
+    n_active = 0
+    for row in range(problem.slack.shape[0]):
+        problem.active[n_active] = row
+        n_active += problem.slack[row] > 0
+    return n_active
+
+
+@njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
+def _fill_gradient(rows, problem, n_active, scale):
+    n_features = rows.features.shape[0]
+    for j in range(n_features + 1):
+        problem.gradient[j] = 0
+    for n in range(n_active):
+        row = problem.active[n]
+        slope = -2 * problem.costs[row] * problem.slack[row]
+        for a in range(np.uint64(rows.indptr[row]), np.uint64(rows.indptr[row + 1])):
+            problem.gradient[np.uint64(rows.indices[a])] += slope * rows.data[a]
+        problem.gradient[n_features] += slope * scale
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _choose(problem, violations, with_bias):
+    """Features in use and the worst of the others; returns how many, and the largest violation of all."""
+    n_features = problem.weights.shape[0] - 1
+    size = 0
+    worst = np.float32(0)
+    for j in range(n_features + 1):
+        violations[j] = 0
+        if j == n_features and not with_bias:
+            continue
+        violation = _violation(problem.weights[j], problem.gradient[j])
+        worst = max(worst, violation)
+        if problem.weights[j] != 0:
+            problem.chosen[size] = j
+            size += 1
+        else:
+            violations[j] = violation
+    bar = _bar_for(violations, worst, _NEWCOMERS + size)
+    for j in range(n_features + 1):
+        if violations[j] > 0 and violations[j] >= bar:
+            problem.chosen[size] = j
+            size += 1
+    return size, worst
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -178,91 +226,160 @@ def _violation(weight, gradient):
     return max(abs(gradient) - one, np.float32(0))
 
 
-@njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
-def _fill_gradient(rows, problem, scale):
+@njit(nogil=True, cache=True, boundscheck=False)
+def _cut_columns(rows, problem, n_active, size, scale):
+    """Chosen columns on the active rows: (indptr, places among the active, values times ``z_i sqrt(2 C_i)``)."""
     n_features = rows.features.shape[0]
-    for j in range(n_features + 1):
-        problem.gradient[j] = 0
-    for row in range(rows.squares.shape[0]):
-        if problem.slack[row] > 0:
-            slope = -2 * problem.costs[row] * problem.slack[row]
-            for a in range(np.uint64(rows.indptr[row]), np.uint64(rows.indptr[row + 1])):
-                problem.gradient[np.uint64(rows.indices[a])] += slope * rows.data[a]
-            problem.gradient[n_features] += slope * scale
+    for n in range(size):
+        problem.place[problem.chosen[n]] = n
+    indptr = np.zeros(size + 1, np.int64)
+    for n in range(n_active):
+        row = problem.active[n]
+        for a in range(rows.indptr[row], rows.indptr[row + 1]):
+            place = problem.place[np.uint64(rows.indices[a])]
+            if place >= 0:
+                indptr[place + 1] += 1
+    if problem.place[n_features] >= 0:
+        indptr[problem.place[n_features] + 1] = n_active
+    for n in range(size):
+        indptr[n + 1] += indptr[n]
+    ends = indptr[:-1].copy()
+    members, values = np.empty(indptr[size], np.int32), np.empty(indptr[size], np.float32)
+    for n in range(n_active):
+        row = problem.active[n]
+        root = np.sqrt(np.float32(2) * abs(problem.costs[row]))
+        signed = root if problem.costs[row] > 0 else -root
+        for a in range(rows.indptr[row], rows.indptr[row + 1]):
+            place = problem.place[np.uint64(rows.indices[a])]
+            if place >= 0:
+                members[ends[place]], values[ends[place]] = n, signed * rows.data[a]
+                ends[place] += 1
+        place = problem.place[n_features]
+        if place >= 0:
+            members[ends[place]], values[ends[place]] = n, signed * scale
+            ends[place] += 1
+    for n in range(size):
+        problem.place[problem.chosen[n]] = -1
+    return indptr, members, values
 
 
 @njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
-def _derivatives(columns, j, problem, scale):
-    first, second = np.float32(0), np.float32(0)
-    two = np.float32(2)
-    if j == columns.indptr.shape[0] - 1:
-        for row in range(np.uint64(problem.slack.shape[0])):
-            slack = max(problem.slack[row], np.float32(0))
-            first -= two * problem.costs[row] * slack * scale
-            second += two * abs(problem.costs[row]) * scale * scale * (slack > 0)
-        return first, second
-    for a in range(np.uint64(columns.indptr[j]), np.uint64(columns.indptr[j + 1])):
-        row, value = np.uint64(columns.rows[a]), columns.values[a]
-        slack = problem.slack[row]
-        if slack > 0:
-            first -= two * problem.costs[row] * slack * value
-            second += two * abs(problem.costs[row]) * value * value
-    return first, second
+def _slope_of(values, members, start, stop, left):
+    """``-Σ_a values[a] max(0, left[members[a]])``"""
+    total = np.float32(0)
+    for a in range(np.uint64(start), np.uint64(stop)):
+        total -= values[a] * max(left[np.uint64(members[a])], np.float32(0))
+    return total
 
 
 @njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
-def _change(columns, j, problem, scale, step):
-    """How much the loss changes when weight j moves by ``step``."""
-    zero, total = np.float32(0), np.float32(0)
-    if j == columns.indptr.shape[0] - 1:
-        for row in range(np.uint64(problem.slack.shape[0])):
-            cost, old = problem.costs[row], problem.slack[row]
-            new = old - (step if cost > 0 else -step) * scale
-            old, new = max(old, zero), max(new, zero)
-            total += abs(cost) * (new - old) * (new + old)
-        return total
-    for a in range(np.uint64(columns.indptr[j]), np.uint64(columns.indptr[j + 1])):
-        row = np.uint64(columns.rows[a])
-        cost, old = problem.costs[row], problem.slack[row]
-        new = old - (step if cost > 0 else -step) * columns.values[a]
-        old, new = max(old, zero), max(new, zero)
-        total += abs(cost) * (new - old) * (new + old)
+def _square(values, start, stop):
+    total = np.float32(0)
+    for a in range(np.uint64(start), np.uint64(stop)):
+        total += values[a] * values[a]
     return total
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _move(columns, j, problem, scale, step):
-    if j == columns.indptr.shape[0] - 1:
-        for row in range(problem.slack.shape[0]):
-            problem.slack[row] -= (step if problem.costs[row] > 0 else -step) * scale
-    else:
-        for a in range(np.uint64(columns.indptr[j]), np.uint64(columns.indptr[j + 1])):
-            row = np.uint64(columns.rows[a])
-            problem.slack[row] -= (step if problem.costs[row] > 0 else -step) * columns.values[a]
-    problem.weights[j] += step
+def _minimise_part(rows, problem, n_active, size, scale, accuracy, max_sweeps):
+    """Steps of the chosen features that minimise penalty + loss of the active rows, as if no other row had a loss.
+
+    A step uses the curvature of all active rows, which bounds that of the rows that still have a loss: the objective
+    falls without a search. Sweeps over all chosen features take turns with sweeps over those in use, until no
+    condition is violated by more than ``accuracy``.
+    """
+    one = np.float32(1)
+    indptr, members, values = _cut_columns(rows, problem, n_active, size, scale)
+    left = np.empty(n_active, np.float32)
+    for n in range(n_active):
+        row = problem.active[n]
+        left[n] = problem.slack[row] * np.sqrt(np.float32(2) * abs(problem.costs[row]))
+    curvature = np.empty(size, np.float32)
+    for n in range(size):
+        problem.steps[n] = 0
+        curvature[n] = max(_square(values, indptr[n], indptr[n + 1]), np.float32(1e-6))
+    whole = True
+    for _ in range(max_sweeps):
+        worst = np.float32(0)
+        for n in range(size):
+            start = problem.weights[problem.chosen[n]]
+            weight = start + problem.steps[n]
+            if weight == 0 and not whole:
+                continue
+            first, second = _slope_of(values, members, indptr[n], indptr[n + 1], left), curvature[n]
+            if first + one <= second * weight:
+                step = -(first + one) / second
+            elif first - one >= second * weight:
+                step = -(first - one) / second
+            else:
+                step = -weight
+            if step != 0:
+                worst = max(worst, _violation(weight, first))
+                # Exactly to zero, where the sum of steps would leave a rounding error of a weight.
+                problem.steps[n] = problem.steps[n] + step if weight + step != 0 else -start
+                for a in range(np.uint64(indptr[n]), np.uint64(indptr[n + 1])):
+                    left[np.uint64(members[a])] -= step * values[a]
+        if worst <= accuracy and whole:
+            break
+        whole = worst <= accuracy
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _step(columns, j, problem, scale):
-    """One Newton step of weight j with backtracking; returns by how much its condition was violated."""
-    one = np.float32(1)
-    weight = problem.weights[j]
-    first, second = _derivatives(columns, j, problem, scale)
-    second = max(second, np.float32(1e-6))
-    if first + one <= second * weight:
-        step = -(first + one) / second
-    elif first - one >= second * weight:
-        step = -(first - one) / second
-    else:
-        step = -weight
-    if abs(step) < 1e-7:
-        return np.float32(0)
-    violation = _violation(weight, first)
-    bound = _SUFFICIENT_DECREASE * (first * step + abs(weight + step) - abs(weight))
-    for _ in range(_MAX_HALVINGS):
-        if _change(columns, j, problem, scale, step) + abs(weight + step) - abs(weight) <= bound:
-            _move(columns, j, problem, scale, step)
-            break
-        step *= np.float32(0.5)
-        bound *= 0.5
-    return violation
+def _fill_change(columns, problem, size, scale):
+    n_features = columns.indptr.shape[0] - 1
+    shift = np.float32(0)
+    for n in range(size):
+        if problem.chosen[n] == n_features:
+            shift = problem.steps[n] * scale
+    for row in range(problem.change.shape[0]):
+        problem.change[row] = shift
+    for n in range(size):
+        j, step = problem.chosen[n], problem.steps[n]
+        if j < n_features and step != 0:
+            for a in range(np.uint64(columns.indptr[j]), np.uint64(columns.indptr[j + 1])):
+                problem.change[np.uint64(columns.rows[a])] += step * columns.values[a]
+    for row in range(problem.change.shape[0]):
+        if problem.costs[row] < 0:
+            problem.change[row] = -problem.change[row]
+
+
+@njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
+def _loss_slope(problem, share):
+    total = np.float32(0)
+    for row in range(np.uint64(problem.slack.shape[0])):
+        slack = max(problem.slack[row] - share * problem.change[row], np.float32(0))
+        total -= np.float32(2) * abs(problem.costs[row]) * slack * problem.change[row]
+    return total
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _slope(problem, size, share):
+    """Derivative of the objective along the steps, just before ``share`` of them."""
+    total = np.float64(_loss_slope(problem, share))
+    for n in range(size):
+        step = problem.steps[n]
+        there = problem.weights[problem.chosen[n]] + share * step
+        total += -abs(step) if there == 0 else step if there > 0 else -step
+    return total
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _move(problem, size):
+    """Go along the steps as far as the objective falls, found by halving; returns whether anything moved."""
+    share = np.float32(1)
+    if _slope(problem, size, share) > 0:
+        low, high = np.float32(0), share
+        for _ in range(_SEARCH_STEPS):
+            share = np.float32(0.5) * (low + high)
+            if _slope(problem, size, share) > 0:
+                high = share
+            else:
+                low = share
+            if high - low < 0.1 * low:
+                break
+        share = low
+    for row in range(problem.slack.shape[0]):
+        problem.slack[row] -= share * problem.change[row]
+    for n in range(size):
+        problem.weights[problem.chosen[n]] += share * problem.steps[n]
+    return share > 0

@@ -15,7 +15,7 @@ from tailwise.linear.one_vs_rest import OneVsRest
 from tailwise.linear.weighting import check_weighting, propensity_weights
 from tailwise.propensity import resolve_propensity
 
-_MAX_SWEEPS = 10
+_MAX_ROUNDS = 60
 
 
 class ProXML(OneVsRest):
@@ -83,5 +83,5 @@ class ProXML(OneVsRest):
         return to_columns(rows)
 
     def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any) -> Weights:
-        options = Options(tol=self.tol, max_sweeps=_MAX_SWEEPS, prune=self.prune, seed=seed)
+        options = Options(tol=self.tol, max_rounds=_MAX_ROUNDS, prune=self.prune, seed=seed)
         return solve_l1_block(rows, prepared, labels, options)
