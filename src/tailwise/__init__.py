@@ -51,6 +51,7 @@ _HOME_OF = {
     "Calibrated": "tail",
     "Ensemble": "tail",
     "Stacked": "tail",
+    "Sublinear": "tail",
     "NearestRows": "tail",
     "TradeOff": "tail",
     "augment_rows": "tail",

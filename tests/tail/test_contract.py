@@ -9,6 +9,7 @@ from tailwise.tail import (
     PropensityReranker,
     RankNet,
     Stacked,
+    Sublinear,
     TailAugmented,
     TradeOff,
 )
@@ -57,6 +58,11 @@ class TestFittedEnsemble(ModelContract):
 class TestStacked(ModelContract):
     def make(self, **params):
         return Stacked([Centroid(), NearestRows(k=5)], **{"max_iter": 10, **params})
+
+
+class TestSublinear(ModelContract):
+    def make(self, **params):
+        return Sublinear(Centroid(), **params)
 
 
 class TestNearestRows(ModelContract):

@@ -18,6 +18,7 @@ from tailwise.tail import (
     PropensityReranker,
     RankNet,
     Stacked,
+    Sublinear,
     TailAugmented,
     TradeOff,
     augment_rows,
@@ -324,6 +325,49 @@ def test_ranknet_lowers_its_loss_and_lifts_rare_labels(rows):
     assert np.median(counts[after]) <= np.median(counts[before])
 
 
+def test_ranknet_on_training_scores_trusts_the_model_too_much():
+    """1-nearest rows are perfect on their own rows: there the curve learns nothing, out of fold it learns the truth."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.random((200, 4)), (rng.random((200, 10)) < 0.2).astype(float)
+    Y[:, 0] = 1
+    honest, naive = (
+        RankNet(NearestRows(k=1), scores=scores, random_state=0).fit(X, Y) for scores in ("out-of-fold", "train")
+    )
+    assert naive.curve_(np.float32([1.0]))[0] > 0.99
+    assert honest.curve_(np.float32([1.0]))[0] < 0.6
+
+
+def test_modules_understand_the_scale_of_augmented_scores(rows):
+    """A label that the wrapped model finds impossible must not be lifted by a large 1/p."""
+    X, Y = rows
+    augmented = TailAugmented(Centroid(), random_state=0)
+    plain = augmented.fit(X, Y).predict_topk(X, 1)
+    kept = PropensityReranker(augmented, power=0.0).fit(X, Y).predict_topk(X, 1)
+    np.testing.assert_array_equal(plain.labels, kept.labels)
+    np.testing.assert_allclose(plain.scores, kept.scores)
+
+
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
+def test_sublinear_equals_the_model_on_damped_rows(rows, power):
+    X, Y = rows
+    damped = np.sign(X.toarray()) * np.where(X.toarray() != 0, np.abs(X.toarray()) ** power, 0)
+    norms = np.linalg.norm(damped, axis=1, keepdims=True)
+    damped = damped / np.where(norms > 0, norms, 1)
+    ours = Sublinear(Centroid(), power=power).fit(X, Y).predict_topk(X, 5)
+    theirs = Centroid().fit(damped, Y).predict_topk(damped, 5)
+    np.testing.assert_allclose(ours.scores, theirs.scores, rtol=1e-4, atol=1e-5)
+
+
+def test_isotonic_curve_keeps_the_order_of_scores():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=2000)
+    hits = rng.random(2000) < 1 / (1 + np.exp(-2 * scores))
+    curve = fit_curve(scores, hits, "isotonic")
+    inside = np.linspace(curve.scores[0], curve.scores[-1], 500)
+    assert (np.diff(curve(inside)) > 0).all()
+    assert np.abs(curve(inside) - 1 / (1 + np.exp(-2 * inside))).mean() < 0.03
+
+
 def test_trade_off_curve_and_constraint(rows):
     X, Y = rows
     model = TradeOff(NearestRows(), maximise="psp@3", max_loss={"p@3": 1.0}, random_state=0).fit(X, Y)
@@ -362,6 +406,7 @@ def test_classifier_norms_through_wrappers(rows):
         (lambda: Ensemble([]), r"members=\[\] is empty"),
         (lambda: Stacked([Centroid(), None]), r"members\[1\]=None is not a tailwise model"),
         (lambda: RankNet(Centroid(), blocks=0), "blocks=0 is outside"),
+        (lambda: Sublinear(Centroid(), power=-1), "power=-1 is outside"),
         (lambda: TailAugmented(Centroid(), tau=2), "tau=2 is outside"),
         (lambda: NearestRows(k=0), "k=0 is outside"),
     ],

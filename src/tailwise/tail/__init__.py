@@ -8,6 +8,7 @@ from tailwise.tail.norms import classifier_norms, plot_classifier_norms
 from tailwise.tail.ranknet import RankNet
 from tailwise.tail.reranker import CentroidReranker, PropensityReranker
 from tailwise.tail.stacked import Stacked
+from tailwise.tail.sublinear import Sublinear
 from tailwise.tail.tradeoff import TradeOff, TradeOffCurve, trade_off_curve
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "PropensityReranker",
     "RankNet",
     "Stacked",
+    "Sublinear",
     "TailAugmented",
     "TradeOff",
     "TradeOffCurve",

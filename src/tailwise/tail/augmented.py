@@ -88,6 +88,8 @@ class TailAugmented(Wrapper):
     array([[1]], dtype=int32)
     """
 
+    scores_are_probabilities = True
+
     def __init__(
         self,
         base: XMCModel,
@@ -103,11 +105,6 @@ class TailAugmented(Wrapper):
         self.dropout = dropout
         self.swap = swap
         self.random_state = random_state
-
-    @property
-    def scores_are_probabilities(self) -> bool:  # type: ignore[override]
-        """The merged scores lie on the scale of probabilities; they are ones where the base model's are."""
-        return bool(self.base.scores_are_probabilities)
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         check_number("tau", self.tau, low=0, high=1)

@@ -45,14 +45,22 @@ class Pairs(NamedTuple):
 
 
 def fit_curve(scores: np.ndarray, hits: np.ndarray, method: str) -> Curve:
-    """Fit P(hit | score) by isotonic regression or by Platt's logistic curve (kept as 512 points)."""
+    """Fit P(hit | score) by isotonic regression or by Platt's logistic curve (kept as 512 points).
+
+    Isotonic regression gives steps; the curve joins the steps' middles, so that no two scores within the training
+    range become equal and the model's own order is kept.
+    """
     scores = scores.astype(np.float64)
     if scores.size == 0 or hits.all() or not hits.any():
         rate = float(hits.mean()) if hits.size else 0.0
         return Curve(np.zeros(1), np.full(1, rate))
     if method == "isotonic":
         fitted = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scores, hits)
-        return Curve(fitted.X_thresholds_, fitted.y_thresholds_)
+        steps, first = np.unique(fitted.y_thresholds_, return_index=True)
+        last = np.append(first[1:], fitted.y_thresholds_.size) - 1
+        middles = (fitted.X_thresholds_[first] + fitted.X_thresholds_[last]) / 2
+        middles[0], middles[-1] = fitted.X_thresholds_[last[0]], fitted.X_thresholds_[first[-1]]
+        return Curve(middles, steps)
     points = np.unique(np.quantile(scores, np.linspace(0, 1, 512)))
     scale = scores.std() or 1.0
     fitted = LogisticRegression(C=1e6).fit((scores / scale)[:, None], hits)

@@ -9,7 +9,9 @@ from sklearn.base import clone
 from tailwise.base import TopK, XMCModel
 from tailwise.kernels.ranknet import apply_blocks, train_epoch
 from tailwise.parallel import map_blocks, progress, row_blocks
-from tailwise.tail.wrapper import Wrapper, as_probabilities, check_model, is_hit, out_of_fold, sort_topk, split_folds
+from tailwise.propensity import resolve_propensity
+from tailwise.tail.calibrated import fit_curve
+from tailwise.tail.wrapper import Wrapper, check_model, is_hit, out_of_fold, sort_topk, split_folds
 from tailwise.validation import as_rng, check_choice, check_number
 
 _ROWS_A_BLOCK = 512
@@ -18,10 +20,13 @@ _ROWS_A_BLOCK = 512
 class RankNet(Wrapper):
     """Re-rank a model's best labels by a small residual network trained for the tail.
 
-    A block adds a correction that is seen through a bottleneck: ``F = ŷ + W2 relu(W1 ŷ + b)``, and blocks stack. It is
-    trained on ``Σ_{i,j ∈ y} [(n_i - n_j)/(n_i + n_j) (F_i - F_j)]+ + λ Σ_{i ∈ y, k ∉ y} [F_k - F_i + c]+`` : a rarer
-    relevant label must outrank a more frequent one, and relevant labels must outrank irrelevant ones. Both sums are
-    means over their pairs here. ŷ are the wrapped model's scores on the scale of probabilities.
+    A block adds a correction that is seen through a bottleneck: ``F = ŷ + W2 relu(W1 ŷ + b)``, and blocks stack. They
+    start from W2 = 0, the order of ŷ: the wrapped model's calibrated probability times ``(1/p)^power``. ``power=1`` is
+    the untrained simple form (:class:`PropensityReranker`), ``power=0`` the wrapped model's own order. The
+    blocks are trained on
+    ``Σ_{i,j ∈ y} [(n_i - n_j)/(n_i + n_j) (F_i - F_j)]+ + λ Σ_{i ∈ y, k ∉ y} [F_k - F_i + c]+``: a rarer relevant
+    label must outrank a more frequent one, and relevant labels must outrank irrelevant ones. Both sums are means over
+    their pairs here.
 
     The scores come from out-of-fold predictions: on its own training rows a model is far surer than on new ones,
     and a re-ranker trained there learns to trust it (``scores="train"`` shows that). Only candidates are read and
@@ -32,6 +37,10 @@ class RankNet(Wrapper):
     ----------
     base : XMCModel
         The model to re-rank; it is cloned.
+    power : float
+        Where the ranking starts, see above.
+    propensity : Propensity, array or None
+        For ``power``; None is ``JainPropensity()``.
     blocks, bottleneck : int
         Number of blocks and width V of each.
     margin, balance : float
@@ -62,6 +71,8 @@ class RankNet(Wrapper):
     def __init__(
         self,
         base: XMCModel,
+        power: float = 1.0,
+        propensity: object = None,
         blocks: int = 1,
         bottleneck: int = 16,
         margin: float = 0.02,
@@ -69,13 +80,15 @@ class RankNet(Wrapper):
         n_negatives: int = 20,
         n_candidates: int = 50,
         epochs: int = 3,
-        learning_rate: float = 0.001,
+        learning_rate: float = 0.0003,
         scores: str = "out-of-fold",
         n_folds: int = 3,
         random_state: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.base = base
+        self.power = power
+        self.propensity = propensity
         self.blocks = blocks
         self.bottleneck = bottleneck
         self.margin = margin
@@ -92,30 +105,38 @@ class RankNet(Wrapper):
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         for name in ("blocks", "bottleneck", "n_negatives", "n_candidates", "epochs"):
             check_number(name, getattr(self, name), integer=True, low=1)
+        check_number("power", self.power, low=0)
         check_number("margin", self.margin, low=0)
         check_number("balance", self.balance, low=0)
         check_number("learning_rate", self.learning_rate, low=0, open_low=True)
         check_choice("scores", self.scores, ("out-of-fold", "train"))
         check_model("base", self.base)
         rng = as_rng(self.random_state)
+        gains = resolve_propensity(self.propensity, Y) ** -self.power
+        self.gains_ = (gains / gains.max()).astype(np.float32)
         width = min(self.n_candidates, self.n_labels_)
         self.base_ = clone(self.base).fit(X, Y)
         if self.scores == "train":
             top = self.base_.predict_topk(X, width)
         else:
             top = out_of_fold(self.base, X, Y, width, split_folds(Y, self.n_folds, rng))
-        self._train(top, is_hit(top.labels, Y), rng)
+        relevant, present = is_hit(top.labels, Y), top.labels >= 0
+        self.curve_ = fit_curve(top.scores[present], relevant[present], "isotonic")
+        self._train(top, relevant, rng)
+
+    def _inputs(self, top: TopK) -> np.ndarray:
+        """ŷ of the candidates, in [0, 1]."""
+        return np.where(top.labels >= 0, self.curve_(top.scores) * self.gains_[top.labels], np.float32(0))
 
     def _train(self, top: TopK, relevant: np.ndarray, rng: np.random.Generator) -> None:
         shape = (self.blocks, self.n_labels_, self.bottleneck)
         scale = np.float32(1.0 / np.sqrt(self.bottleneck))
         W1 = rng.standard_normal(shape, dtype=np.float32) * scale
-        # W2 = 0 starts from the wrapped model's own ranking.
         parameters = (W1, np.zeros(shape, np.float32), np.zeros((self.blocks, self.bottleneck), np.float32))
         memories = tuple(np.full(part.shape, 1e-3, np.float32) for part in parameters)
         counts = self.label_counts_.astype(np.float64)
         options = (self.learning_rate, self.margin, self.balance, float(self.n_negatives))
-        inputs = as_probabilities(top.scores, self.base_)
+        inputs = self._inputs(top)
         state = rng.integers(2**63, size=1, dtype=np.uint64)
         self.losses_ = []
         with progress("Training RankNet", total=self.epochs) as advance:
@@ -128,7 +149,7 @@ class RankNet(Wrapper):
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         top = self.base_.predict_topk(X, max(k, self.n_candidates))
-        inputs = as_probabilities(top.scores, self.base_)
+        inputs = self._inputs(top)
         final = np.empty(top.scores.shape, np.float32)
 
         def rerank(block: tuple[int, int]) -> None:
