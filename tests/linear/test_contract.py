@@ -23,6 +23,11 @@ class TestPPDSparse(ModelContract):
         return PPDSparse(**params)
 
 
+class TestPPDSparseHinge(ModelContract):
+    def make(self, **params):
+        return PPDSparse(**({"loss": "hinge"} | params))
+
+
 class TestProXML(ModelContract):
     def make(self, **params):
         return ProXML(**({"C": 10.0} | params))

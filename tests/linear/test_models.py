@@ -54,7 +54,7 @@ def test_only_pruned_sparse_weights_are_kept():
     assert np.isneginf(model.bias_[0]), "label 0 has no row"
 
 
-@pytest.mark.parametrize("model", [PPDSparse(l1=0.5), ProXML(C=2.0)])
+@pytest.mark.parametrize("model", [PPDSparse(l1=2.0), ProXML(C=2.0)])
 def test_l1_is_sparser(model):
     X, Y = ROWS
     assert model.fit(X, Y).weights_.nnz < 0.5 * DiSMEC(prune=0.0).fit(X, Y).weights_.nnz
@@ -90,6 +90,7 @@ def test_models_come_back_from_disk_with_the_same_predictions(tmp_path):
         (PWDiSMEC(weighting="head"), "weighting='head' is not one of 'tail', 'convex', 'steep', 'none'"),
         (PWDiSMEC(weighting=lambda p: p[:2]), r"returned shape \(2,\)"),
         (PPDSparse(l1=-0.1), "l1=-0.1 is outside"),
+        (PPDSparse(loss="logistic"), "loss='logistic' is not one of 'squared_hinge', 'hinge'"),
     ],
 )
 def test_wrong_parameters_say_what_is_wrong(model, message):

@@ -82,6 +82,18 @@ def test_hinge_with_l1_and_l2_reaches_its_dual(seed, l1):
         assert objective(X, z, costs, w, b, loss="hinge", l1=l1) == pytest.approx(best, rel=5e-3, abs=5e-3)
 
 
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10_000), l1=st.sampled_from([0.1, 0.5]), signed=st.booleans())
+def test_squared_hinge_with_l1_and_l2_is_where_its_slope_says(seed, l1, signed):
+    X, rows, labels = make_problem(seed, signed=signed)
+    weights = solve_block(rows, labels, TIGHT._replace(l1=l1, tol=1e-4))
+    for z, costs, w, b in each_label(X, labels, weights):
+        pull = 2 * costs * z * np.maximum(0, 1 - z * (X @ w + b))
+        u = X.T @ pull
+        np.testing.assert_allclose(w, np.sign(u) * np.maximum(np.abs(u) - l1, 0), atol=5e-3)
+        assert b + 1 == pytest.approx(pull.sum(), abs=5e-3)
+
+
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 10_000), signed=st.booleans())
 def test_l1_reaches_the_optimum(seed, signed):

@@ -17,7 +17,6 @@ from tailwise.propensity import resolve_propensity
 from tailwise.validation import check_choice, check_number
 
 _LOSSES = ("squared_hinge", "hinge", "logistic")
-_MAX_ROUNDS = 100
 
 
 class DiSMEC(OneVsRest):
@@ -96,7 +95,7 @@ class DiSMEC(OneVsRest):
         options = Options(
             loss=self.loss,
             tol=self.tol,
-            max_rounds=_MAX_ROUNDS,
+            max_rounds=self._max_rounds,
             bias_scale=self.bias_scale,
             prune=self.prune,
             seed=seed,

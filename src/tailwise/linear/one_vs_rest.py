@@ -32,6 +32,7 @@ class OneVsRest(XMCModel):
     """
 
     _labels_a_block = 128
+    _max_rounds = 100
 
     C: float
     prune: float

@@ -15,8 +15,6 @@ from tailwise.linear.one_vs_rest import OneVsRest
 from tailwise.linear.weighting import check_weighting, propensity_weights
 from tailwise.propensity import resolve_propensity
 
-_MAX_ROUNDS = 60
-
 
 class ProXML(OneVsRest):
     """One L1-regularised squared-hinge classifier a label, positives weighted by propensity.
@@ -83,5 +81,5 @@ class ProXML(OneVsRest):
         return to_columns(rows)
 
     def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any) -> Weights:
-        options = Options(tol=self.tol, max_rounds=_MAX_ROUNDS, prune=self.prune, seed=seed)
+        options = Options(tol=self.tol, max_rounds=self._max_rounds, prune=self.prune, seed=seed)
         return solve_l1_block(rows, prepared, labels, options)
