@@ -1,13 +1,19 @@
 """What the one-vs-rest models promise beyond the contract of every model."""
 
+import os
+import signal
+import time
+from itertools import count
+
 import numpy as np
 import pytest
 from contracts import make_rows
 from naive.linear import objective
 from scipy import sparse
+from sklearn.base import clone
 
 from tailwise import DiSMEC, PPDSparse, ProXML, PWDiSMEC, load
-from tailwise.errors import InvalidInput
+from tailwise.errors import InvalidInput, NotFitted
 from tailwise.validation import unit_rows
 
 ROWS = make_rows(n_samples=200, n_labels=30, seed=1)
@@ -70,6 +76,49 @@ def test_logistic_scores_are_calibrated_probabilities():
     np.testing.assert_allclose(model.predict_topk(X, 3).scores.sum(axis=0).sum(), Y.sum(), rtol=0.02)
 
 
+def test_the_default_C_is_that_of_the_loss():
+    X, Y = ROWS
+    for model, C in ((DiSMEC(), 1.0), (PWDiSMEC(loss="hinge"), 1.0), (DiSMEC(loss="logistic"), 16.0), (DiSMEC(2), 2)):
+        assert model.fit(X, Y).C_ == C
+    assert DiSMEC(loss="logistic").fit(X, Y).get_params()["C"] is None
+    by_default, by_name = DiSMEC(loss="logistic", random_state=0), DiSMEC(C=16, loss="logistic", random_state=0)
+    same_weights(by_default.fit(X, Y), by_name.fit(X, Y))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("model", [DiSMEC(), DiSMEC(loss="logistic"), PPDSparse(), ProXML()], ids=str)
+def test_ctrl_c_stops_training_and_leaves_the_model_as_it_was(model, n_jobs, monkeypatch):
+    X, Y = ROWS
+    solve = type(model)._solve
+
+    def interrupted():
+        turns = count()
+
+        def solve_until_ctrl_c(self, *arguments):
+            turn = next(turns)
+            if turn == 3:
+                os.kill(os.getpid(), signal.SIGINT)
+            assert turn < 25, "training goes on"
+            time.sleep(0.02)
+            return solve(self, *arguments)
+
+        return solve_until_ctrl_c
+
+    monkeypatch.setattr(type(model), "_labels_a_block", 1)
+    model = clone(model).set_params(n_jobs=n_jobs)
+    monkeypatch.setattr(type(model), "_solve", interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    with pytest.raises(NotFitted):
+        model.predict_topk(X)
+    monkeypatch.setattr(type(model), "_solve", solve)
+    before = model.fit(X, Y).predict_topk(X)
+    monkeypatch.setattr(type(model), "_solve", interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X[:, :20], Y)
+    np.testing.assert_array_equal(model.predict_topk(X).scores, before.scores)
+
+
 def test_models_come_back_from_disk_with_the_same_predictions(tmp_path):
     X, Y = ROWS
     model = PWDiSMEC(loss="logistic").fit(X, Y)
@@ -83,6 +132,7 @@ def test_models_come_back_from_disk_with_the_same_predictions(tmp_path):
     ("model", "message"),
     [
         (DiSMEC(C=0), r"C=0 is outside"),
+        (ProXML(C=None), "C=None must be a number"),
         (DiSMEC(loss="huber"), "loss='huber' is not one of"),
         (DiSMEC(positive_weight=[1.0, 2.0]), "positive_weight=.*one for each of the 30 labels"),
         (DiSMEC(positive_weight=-1.0), "positive_weight=-1.0; every weight must be finite and above 0"),

@@ -11,6 +11,10 @@ from tailwise.kernels.logistic import solve_logistic
 from tailwise.kernels.problems import Labels, Rows, Weights, read_only
 from tailwise.kernels.svm import Settings, solve_svm
 
+DEFAULT_C = {"squared_hinge": 1.0, "hinge": 1.0, "logistic": 16.0}
+"""The C to take for a loss, chosen on validation rows: rows of unit length need a stronger pull in the logistic loss,
+whose slope never exceeds 1."""
+
 
 class Options(NamedTuple):
     """What to solve and how exactly; the one place of the defaults."""

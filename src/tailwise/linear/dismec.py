@@ -10,13 +10,11 @@ from scipy import sparse
 
 from tailwise.base import TopK
 from tailwise.kernels.problems import Labels, Rows, Weights
-from tailwise.kernels.solve import Options, solve_block
+from tailwise.kernels.solve import DEFAULT_C, Options, solve_block
 from tailwise.linear.one_vs_rest import OneVsRest
 from tailwise.linear.weighting import check_weighting, propensity_weights
 from tailwise.propensity import resolve_propensity
 from tailwise.validation import check_choice, check_number
-
-_LOSSES = ("squared_hinge", "hinge", "logistic")
 
 
 class DiSMEC(OneVsRest):
@@ -32,8 +30,9 @@ class DiSMEC(OneVsRest):
 
     Parameters
     ----------
-    C : float
-        Weight of the loss against the penalty (LIBLINEAR's C).
+    C : float or None
+        Weight of the loss against the penalty (LIBLINEAR's C). None is 1 for the hinge losses and 16 for the logistic
+        loss; ``C_`` tells what was used.
     loss : {"squared_hinge", "hinge", "logistic"}
         The loss of a margin s: ``max(0, 1 - s)²``, ``max(0, 1 - s)`` or ``ln(1 + exp(-s))``.
     prune : float
@@ -60,7 +59,7 @@ class DiSMEC(OneVsRest):
 
     def __init__(
         self,
-        C: float = 1.0,
+        C: float | None = None,
         *,
         loss: str = "squared_hinge",
         prune: float = 0.01,
@@ -88,8 +87,11 @@ class DiSMEC(OneVsRest):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_choice("loss", self.loss, _LOSSES)
+        check_choice("loss", self.loss, DEFAULT_C)
         check_number("bias_scale", self.bias_scale, low=0)
+
+    def _checked_cost(self) -> float:
+        return DEFAULT_C[self.loss] if self.C is None else super()._checked_cost()
 
     def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any) -> Weights:
         options = Options(
@@ -138,7 +140,7 @@ class PWDiSMEC(DiSMEC):
 
     def __init__(
         self,
-        C: float = 1.0,
+        C: float | None = None,
         *,
         weighting: str | Callable[[np.ndarray], np.ndarray] = "tail",
         propensity: Any = None,

@@ -29,12 +29,14 @@ class OneVsRest(XMCModel):
         Pruned weights, float32.
     bias_ : ndarray (n_labels,)
         Float32; -inf for a label without rows.
+    C_ : float
+        The C that was used.
     """
 
     _labels_a_block = 128
     _max_rounds = 100
 
-    C: float
+    C: float | None
     prune: float
     normalize: bool
     tol: float
@@ -44,6 +46,7 @@ class OneVsRest(XMCModel):
 
     weights_: sparse.csr_array
     bias_: np.ndarray
+    C_: float
 
     @abstractmethod
     def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any) -> Weights:
@@ -55,16 +58,20 @@ class OneVsRest(XMCModel):
 
     def _positive_costs(self, Y: sparse.csr_array) -> np.ndarray:
         """C of each label's positives: (n_labels,)."""
-        return self.C * _check_weights(self.positive_weight, self.n_labels_)
+        return self.C_ * _check_weights(self.positive_weight, self.n_labels_)
+
+    def _checked_cost(self) -> float:
+        """C of negatives, checked."""
+        return check_number("C", self.C, low=0, open_low=True, high=np.inf, open_high=True)
 
     def _check_params(self) -> None:
-        check_number("C", self.C, low=0, open_low=True, high=np.inf, open_high=True)
         check_number("prune", self.prune, low=0)
         check_number("tol", self.tol, low=0, open_low=True)
         check_choice("normalize", self.normalize, (True, False))
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         self._check_params()
+        self.C_ = self._checked_cost()
         seed = int(as_rng(self.random_state).integers(2**31))
         costs = self._positive_costs(Y)
         X = unit_rows(X) if self.normalize else X
@@ -78,7 +85,7 @@ class OneVsRest(XMCModel):
         blocks = [order[start : start + size] for start in range(0, order.size, size)]
 
         def solve(block: np.ndarray) -> Weights:
-            return self._solve(rows, _labels_of(by_label, block, costs, self.C), seed, prepared)
+            return self._solve(rows, _labels_of(by_label, block, costs, self.C_), seed, prepared)
 
         solved = map_blocks(
             solve, blocks, n_jobs=self.n_jobs, description=f"Training {type(self).__name__}", weight=len
