@@ -42,22 +42,31 @@ def probability(margin, loss):
     return np.exp(-(np.maximum(0, 1 - margin) ** 2))
 
 
-def search(chunks, x, beam, loss, n_labels):
+def search(chunks, x, beam, loss, n_labels, path_weight=1.0):
     """Scores (n_labels,) of one dense row by beam search, one node at a time."""
     edge_probability = probability(unpack(chunks, x.size) @ x + chunks.bias, loss)
     scores = np.zeros(n_labels)
     reached = np.zeros(n_labels, bool)
     for root in chunks.roots:
-        frontier = [(1.0, int(root))]
-        while frontier:
-            below = []
-            for p, node in frontier:
-                for edge in range(chunks.first_edge[node], chunks.first_edge[node + 1]):
-                    target, q = int(chunks.target[edge]), p * edge_probability[edge]
-                    if target < 0:
-                        scores[~target] += q / chunks.roots.size
-                        reached[~target] = True
-                    else:
-                        below.append((q, target))
-            frontier = sorted(below, key=lambda pair: (-pair[0], pair[1]))[:beam]
+        for p, node in walk(chunks, edge_probability, beam, int(root)):
+            for edge in range(chunks.first_edge[node], chunks.first_edge[node + 1]):
+                target = int(chunks.target[edge])
+                if target < 0:
+                    scores[~target] += p**path_weight * edge_probability[edge] / chunks.roots.size
+                    reached[~target] = True
     return np.where(reached, scores, -np.inf)
+
+
+def walk(chunks, edge_probability, beam, root=0):
+    """``(probability of the path, node)`` of every node that the beam reaches."""
+    frontier, reached = [(1.0, root)], []
+    while frontier:
+        reached += frontier
+        below = [
+            (p * edge_probability[edge], int(chunks.target[edge]))
+            for p, node in frontier
+            for edge in range(chunks.first_edge[node], chunks.first_edge[node + 1])
+            if chunks.target[edge] >= 0
+        ]
+        frontier = sorted(below, key=lambda pair: (-pair[0], pair[1]))[:beam]
+    return reached

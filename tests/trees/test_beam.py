@@ -29,7 +29,8 @@ def test_search_equals_the_twin(model, rows, beam):
     X, Y = rows
     scores = model.set_params(beam=beam).predict_topk(X[:12], Y.shape[1])
     for i in range(12):
-        expected = search(model.chunks_, X[[i]].toarray().ravel().astype(np.float64), beam, model.loss, Y.shape[1])
+        row = X[[i]].toarray().ravel().astype(np.float64)
+        expected = search(model.chunks_, row, beam, model.loss, Y.shape[1], model.path_weight_)
         got = np.full(Y.shape[1], -np.inf)
         present = scores.labels[i] >= 0
         got[scores.labels[i][present]] = scores.scores[i][present]
@@ -104,7 +105,7 @@ def test_every_form_of_chunk_is_read_back_and_searched(n_children, n_features, d
     np.testing.assert_allclose(unpack(chunks, n_features), weights.toarray(), atol=float(scale.max(initial=0)))
     model = Parabel(n_trees=1)
     model.chunks_, model.n_features_in_, model.n_labels_ = join_trees([chunks]), n_features, n_children
-    model.label_counts_ = np.ones(n_children)
+    model.label_counts_, model.path_weight_ = np.ones(n_children), 1.0
     top = model.predict_topk(X, n_children)
     for i in (0, 100, 299):
         expected = search(chunks, X[[i]].toarray().ravel().astype(np.float64), 1, "squared_hinge", n_children)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from contracts import assert_same_bits, make_rows
-from naive.trees import unpack
+from naive.trees import probability, unpack, walk
 from scipy import sparse
 from sklearn.svm import LinearSVC
 
@@ -20,11 +20,14 @@ def objective(w, b, X, z, costs):
     return 0.5 * w @ w + 0.5 * b**2 + (costs * np.maximum(0, 1 - z * (X @ w + b)) ** 2).sum()
 
 
-def test_every_edge_is_trained_on_the_rows_that_reach_its_node(rows, monkeypatch):
+@pytest.mark.parametrize("negatives", ["siblings", "beam"])
+def test_every_edge_is_trained_on_the_rows_that_reach_its_node(rows, monkeypatch, negatives):
     monkeypatch.setitem(EFFORT, "squared_hinge", {"max_rounds": 50, "max_sweeps": 200, "bias_centre": 0.0})
     X, Y = rows
     groups = [[2, 3, 4], [5, 6, [7, 8]], [0, 1, *range(9, 20)]]
-    model = Parabel(tree=groups, prune=0.0, tol=1e-3, leaf_weighting="convex", random_state=0).fit(X, Y)
+    model = Parabel(
+        tree=groups, prune=0.0, tol=1e-3, leaf_weighting="convex", beam=1, negatives=negatives, random_state=0
+    ).fit(X, Y)
     chunks, Yd = model.chunks_, Y.toarray()
     weights = unpack(chunks, X.shape[1])
     costs = leaf_costs("convex", None, Y)
@@ -32,10 +35,14 @@ def test_every_edge_is_trained_on_the_rows_that_reach_its_node(rows, monkeypatch
     for node in reversed(range(chunks.bits.size)):
         for target in chunks.target[chunks.first_edge[node] : chunks.first_edge[node + 1]]:
             below[node] += [~target] if target < 0 else below[target]
+    visits = np.zeros((X.shape[0], chunks.bits.size), bool)
+    for i, margins in enumerate(X.toarray() @ weights.T + chunks.bias):
+        visits[i, [node for _, node in walk(chunks, probability(margins, model.loss), 1)]] = negatives == "beam"
+    assert negatives == "siblings" or (visits & ~np.stack([Yd[:, below[node]].any(axis=1) for node in below], 1)).any()
     for node in range(chunks.bits.size):
-        reach = Yd[:, below[node]].any(axis=1)
         for edge in range(chunks.first_edge[node], chunks.first_edge[node + 1]):
             target = chunks.target[edge]
+            reach = Yd[:, below[node]].any(axis=1) | (visits[:, node] & (target < 0))
             positive = Yd[reach][:, [~target] if target < 0 else below[target]].any(axis=1)
             if positive.all():
                 continue
@@ -106,6 +113,7 @@ def test_one_label_and_no_label():
         ({"loss": "hinge"}, r"loss='hinge' is not one of 'squared_hinge', 'logistic'"),
         ({"C": 0}, r"C=0 is outside \(0, inf\]"),
         ({"tol": -1.0}, r"tol=-1.0 is outside"),
+        ({"negatives": "all"}, r"negatives='all' is not one of 'beam', 'siblings'"),
         ({"prune": -0.1}, r"prune=-0.1 is outside"),
         ({"leaf_weighting": "head"}, r"leaf_weighting='head' is not one of 'tail', 'convex', None or a function"),
         ({"leaf_weighting": lambda p: -p}, r"leaf_weighting returned .* 20 finite weights >= 0"),

@@ -89,8 +89,8 @@ def _add_dense(places, x_data, weights, total):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _score_level(chunks, loss, x_indptr, x_indices, x_data, first_row, frontier, logs, offsets, below, place_of):
-    """Log-probabilities of all edges below the frontier, into ``below`` at each pair's offset.
+def _score_level(chunks, loss, x_indptr, x_indices, x_data, first_row, frontier, offsets, below, place_of):
+    """Log-probabilities of the edges below the frontier, into ``below`` at each pair's offset.
 
     The pairs (row, node) are visited node by node, so that a chunk comes from memory once for all its rows.
     """
@@ -158,10 +158,9 @@ def _score_level(chunks, loss, x_indptr, x_indices, x_data, first_row, frontier,
                 _add_pairs(places, data, weights, total)
             else:
                 _add_dense(places, data, weights, total)
-            log = logs[pair // width, pair % width]
             for child in range(n_children):
                 margin = total[child] * chunks.scale[first_edge + child] + chunks.bias[first_edge + child]
-                total[child] = log + _log_probability(margin, loss)
+                total[child] = _log_probability(margin, loss)
         if mapped:
             for place in range(features.shape[0]):
                 place_of[np.uint64(features[place])] = 0
@@ -177,13 +176,84 @@ def _grown(array, size):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def search_trees(chunks, loss, beam, n_features, x_indptr, x_indices, x_data, block, labels, scores):
-    """Top-k labels of rows ``block[0]:block[1]`` by the mean over trees of the product of edge probabilities.
+def _descend(chunks, loss, beam, x_indptr, x_indices, x_data, first_row, frontier, logs, below, place_of):
+    """One level down: ``(below, offsets, next frontier, its logs)``.
 
-    At each depth of a tree a row keeps its ``beam`` most probable nodes (ties: the lower node). A label that no beam
-    reaches has probability 0 in that tree; one that no tree reaches is not predicted. All inputs may be read-only.
-    Writes rows of ``labels`` (n, k) int32 and ``scores`` (n, k) float32. A row's result does not depend on the others.
+    ``below`` has the log-probabilities of the edges below ``frontier[i, j]`` from ``offsets[i, j]`` on. A row's next
+    frontier are the ``beam`` most probable nodes there (ties: the lower node), -1 where there are fewer.
     """
+    n_rows, width = frontier.shape
+    offsets = np.empty((n_rows, width), np.int64)
+    size = widest = 0
+    for i in range(n_rows):
+        inner = 0
+        for j in range(width):
+            offsets[i, j] = size
+            node = frontier[i, j]
+            if node >= 0:
+                size += chunks.first_edge[node + 1] - chunks.first_edge[node]
+                for edge in range(chunks.first_edge[node], chunks.first_edge[node + 1]):
+                    inner += chunks.target[edge] >= 0
+        widest = max(widest, inner)
+    if size > below.shape[0]:
+        below = np.empty(max(size, 2 * below.shape[0]), np.float32)
+    _score_level(chunks, loss, x_indptr, x_indices, x_data, first_row, frontier, offsets, below, place_of)
+    next_frontier = np.full((n_rows, min(widest, beam)), -1, np.int32)
+    next_logs = np.full((n_rows, min(widest, beam)), -np.inf, np.float32)
+    if next_frontier.shape[1] > 0:
+        for i in range(n_rows):
+            for j in range(width):
+                if frontier[i, j] >= 0:
+                    first_edge = chunks.first_edge[frontier[i, j]]
+                    for child in range(chunks.first_edge[frontier[i, j] + 1] - first_edge):
+                        target = chunks.target[first_edge + child]
+                        if target >= 0:
+                            log = logs[i, j] + below[offsets[i, j] + child]
+                            push_any_order(next_frontier[i], next_logs[i], target, log)
+    return below, offsets, next_frontier, next_logs
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def visit_nodes(chunks, loss, beam, n_features, x_indptr, x_indices, x_data, block, wanted):
+    """Which of the ``wanted`` nodes (n_nodes,) bool of one tree the beams of rows ``block[0]:block[1]`` reach.
+
+    Returns ``(rows, nodes)`` int32, one entry a pair.
+    """
+    first_row, last_row = block
+    n_rows = last_row - first_row
+    place_of = np.zeros(n_features, np.uint32)
+    rows = np.empty(1024, np.int32)
+    nodes = np.empty(1024, np.int32)
+    n = 0
+    below = np.empty(1024, np.float32)
+    frontier = np.full((n_rows, 1), chunks.roots[0], np.int32)
+    logs = np.zeros((n_rows, 1), np.float32)
+    while frontier.shape[1] > 0:
+        rows, nodes = _grown(rows, n + frontier.size), _grown(nodes, n + frontier.size)
+        for i in range(n_rows):
+            for node in frontier[i]:
+                if node >= 0 and wanted[node]:
+                    rows[n] = first_row + i
+                    nodes[n] = node
+                    n += 1
+        below, _, frontier, logs = _descend(
+            chunks, loss, beam, x_indptr, x_indices, x_data, first_row, frontier, logs, below, place_of
+        )
+    return rows[:n], nodes[:n]
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def search_trees(chunks, how, n_features, x_indptr, x_indices, x_data, block, labels, scores):
+    """Top-k labels of rows ``block[0]:block[1]`` by the mean over trees of their probabilities.
+
+    ``how`` is (loss, beam, path weight): a label's log-probability is that of its own edge plus path weight times the
+    sum of those above. At each depth of a tree a row keeps its ``beam`` most probable nodes (ties: the lower node). A
+    label that no beam reaches has probability 0 in that tree; one that no tree reaches is not predicted. All inputs
+    may be read-only. Writes rows of ``labels`` (n, k) int32 and ``scores`` (n, k) float32. A row's result does not
+    depend on the others.
+    """
+    loss, beam, path_weight = how
+    path_weight = np.float32(path_weight)
     first_row, last_row = block
     n_rows = last_row - first_row
     n_trees = chunks.roots.shape[0]
@@ -197,44 +267,24 @@ def search_trees(chunks, loss, beam, n_features, x_indptr, x_indices, x_data, bl
         frontier = np.full((n_rows, 1), chunks.roots[tree], np.int32)
         logs = np.zeros((n_rows, 1), np.float32)
         while frontier.shape[1] > 0:
-            width = frontier.shape[1]
-            offsets = np.empty((n_rows, width), np.int64)
-            size = 0
-            widest = 0
+            below, offsets, next_frontier, next_logs = _descend(
+                chunks, loss, beam, x_indptr, x_indices, x_data, first_row, frontier, logs, below, place_of
+            )
+            room = n_found + below.shape[0]
+            found_row, found_label = _grown(found_row, room), _grown(found_label, room)
+            found_log = _grown(found_log, room)
             for i in range(n_rows):
-                inner = 0
-                for j in range(width):
-                    offsets[i, j] = size
-                    node = frontier[i, j]
-                    if node >= 0:
-                        size += chunks.first_edge[node + 1] - chunks.first_edge[node]
-                        for edge in range(chunks.first_edge[node], chunks.first_edge[node + 1]):
-                            inner += chunks.target[edge] >= 0
-                widest = max(widest, inner)
-            below = _grown(below, size)
-            _score_level(chunks, loss, x_indptr, x_indices, x_data, first_row, frontier, logs, offsets, below, place_of)
-            next_width = min(widest, beam)
-            next_frontier = np.full((n_rows, next_width), -1, np.int32)
-            next_logs = np.full((n_rows, next_width), -np.inf, np.float32)
-            found_row = _grown(found_row, n_found + size)
-            found_label = _grown(found_label, n_found + size)
-            found_log = _grown(found_log, n_found + size)
-            for i in range(n_rows):
-                best, best_logs = next_frontier[i], next_logs[i]
-                for j in range(width):
-                    node = frontier[i, j]
-                    if node < 0:
+                for j in range(frontier.shape[1]):
+                    if frontier[i, j] < 0:
                         continue
-                    first_edge = chunks.first_edge[node]
-                    for child in range(chunks.first_edge[node + 1] - first_edge):
+                    first_edge = chunks.first_edge[frontier[i, j]]
+                    path = path_weight * logs[i, j]
+                    for child in range(chunks.first_edge[frontier[i, j] + 1] - first_edge):
                         target = chunks.target[first_edge + child]
-                        log = below[offsets[i, j] + child]
-                        if target >= 0:
-                            push_any_order(best, best_logs, target, log)
-                        else:
+                        if target < 0:
                             found_row[n_found] = i
                             found_label[n_found] = ~target
-                            found_log[n_found] = log
+                            found_log[n_found] = path + below[offsets[i, j] + child]
                             n_found += 1
             frontier, logs = next_frontier, next_logs
         if tree == 0:

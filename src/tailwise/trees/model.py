@@ -9,20 +9,24 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
-from tailwise.kernels.beam import LOGISTIC, SQUARED_HINGE, search_trees
+from tailwise.kernels.beam import LOGISTIC, SQUARED_HINGE
 from tailwise.kernels.chunks import Chunks
 from tailwise.kernels.solve import Options, solve_block
-from tailwise.parallel import count_jobs, map_blocks, row_blocks
+from tailwise.parallel import count_jobs
+from tailwise.trees.searching import find_labels, find_visitors
 from tailwise.trees.structure import LabelTree, tree_from_user
-from tailwise.trees.training import join_trees, read_only, train_tree
+from tailwise.trees.training import join_trees, train_tree
 from tailwise.trees.weighting import check_leaf_weighting, leaf_costs
 from tailwise.validation import as_rng, check_choice, check_number
 
 LOSSES = {"squared_hinge": SQUARED_HINGE, "logistic": LOGISTIC}
 DEFAULT_C = {"squared_hinge": 1.0, "logistic": 16.0}
 
-_ROWS_A_BLOCK = 256
-_SCORES_A_BLOCK = 4_000_000
+NEGATIVES = ("beam", "siblings")
+PATH_WEIGHTS = {"beam": 0.2, "siblings": 1.0}
+"""Exponent of a path's probability. A classifier that knows the rows of other nodes needs less of the path's word: on
+validation rows of EURLex-4K anything from 0.15 to 0.4 gives the same P@5 within 0.2, and 1 loses 1.5."""
+
 EFFORT: dict[str, dict[str, Any]] = {
     "squared_hinge": {"max_rounds": 3, "max_sweeps": 5, "bias_centre": 0.0},
     "logistic": {"max_rounds": 20},
@@ -48,11 +52,13 @@ class LabelTreeModel(XMCModel):
     leaf_weighting: Any
     propensity: Any
     tree: Any
+    negatives: str
     tol: float
     prune: float
     random_state: Any
     n_jobs: int | None
     chunks_: Chunks
+    path_weight_: float
 
     @abstractmethod
     def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, seeds: list[int]) -> list[LabelTree]:
@@ -69,6 +75,7 @@ class LabelTreeModel(XMCModel):
         C = DEFAULT_C[self.loss] if self.C is None else check_number("C", self.C, low=0, open_low=True)
         check_number("tol", self.tol, low=0, open_low=True)
         check_number("prune", self.prune, low=0)
+        check_choice("negatives", self.negatives, NEGATIVES)
         check_leaf_weighting(self.leaf_weighting)
         self._check_growth()
         count_jobs(self.n_jobs)
@@ -81,12 +88,18 @@ class LabelTreeModel(XMCModel):
         options = Options(loss=self.loss, tol=self.tol, prune=self.prune, **EFFORT[self.loss])
         if len(trees) > 1:
             options = options._replace(max_rounds=options.max_rounds - self._rounds_spared_by_averaging)
+        self.path_weight_ = PATH_WEIGHTS[self.negatives]
         name = type(self).__name__
         trained = []
         for number, tree in enumerate(trees, start=1):
             at_label = tree.target < 0
             positive = np.full(tree.target.size, C)
             positive[at_label] = label_costs[~tree.target[at_label]]
+
+            def visit(upper: Chunks, tree: LabelTree = tree) -> sparse.csr_array:
+                beam = min(self.beam, tree.n_nodes)
+                return find_visitors(upper, tree, X, LOSSES[self.loss], beam, n_jobs=self.n_jobs)
+
             trained.append(
                 train_tree(
                     X,
@@ -94,6 +107,7 @@ class LabelTreeModel(XMCModel):
                     tree,
                     (positive, np.full(tree.target.size, C)),
                     lambda rows, labels: solve_block(rows, labels, options),
+                    visit=visit if self.negatives == "beam" else None,
                     n_jobs=self.n_jobs,
                     description=f"Training {name}, tree {number} of {len(trees)}",
                 )
@@ -102,23 +116,5 @@ class LabelTreeModel(XMCModel):
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         check_number("beam", self.beam, integer=True, low=1)
-        labels = np.empty((X.shape[0], k), np.int32)
-        scores = np.empty((X.shape[0], k), np.float32)
-        chunks, loss = self.chunks_, LOSSES[self.loss]
-        beam = min(self.beam, chunks.bits.shape[0])
-
-        indptr, indices, data = read_only(X.indptr), read_only(X.indices), read_only(X.data)
-
-        def search_block(block: tuple[int, int]) -> None:
-            search_trees(chunks, loss, beam, X.shape[1], indptr, indices, data, block, labels, scores)
-
-        size = self._rows_a_block(beam) if X.shape[0] > 1 else 1
-        map_blocks(search_block, row_blocks(X.shape[0], size), n_jobs=self.n_jobs)
-        return TopK(labels, scores)
-
-    def _rows_a_block(self, beam: int) -> int:
-        """As many rows as share the reading of a node without filling memory with their scores."""
-        chunks = self.chunks_
-        widest = int(np.diff(chunks.first_edge).max(initial=1))
-        a_row = min(chunks.target.shape[0], beam * widest * chunks.roots.shape[0])
-        return max(1, min(_ROWS_A_BLOCK, _SCORES_A_BLOCK // max(1, a_row)))
+        beam = min(self.beam, self.chunks_.bits.shape[0])
+        return find_labels(self.chunks_, X, k, LOSSES[self.loss], beam, self.path_weight_, n_jobs=self.n_jobs)

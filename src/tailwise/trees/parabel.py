@@ -43,6 +43,9 @@ class Parabel(LabelTreeModel):
     tree : array of parents, nested lists of labels, or None
         A tree of your own instead of grown ones: either the parent of each label, -1 at the top, followed by the
         parents of nodes that are not labels; or groups such as ``[[0, 2], [1, [3, 4]]]`` with each label once.
+    negatives : {"beam", "siblings"}
+        Rows without a label that its classifier learns from: all that the beam brings to its node, as it will in
+        prediction; or, as in the paper, only those with another label of the node.
     tol : float
         Accuracy of the solver.
     prune : float
@@ -73,6 +76,7 @@ class Parabel(LabelTreeModel):
         leaf_weighting: Any = None,
         propensity: Any = None,
         tree: Any = None,
+        negatives: str = "beam",
         tol: float = 0.1,
         prune: float = 0.05,
         random_state: Any = None,
@@ -86,6 +90,7 @@ class Parabel(LabelTreeModel):
         self.leaf_weighting = leaf_weighting
         self.propensity = propensity
         self.tree = tree
+        self.negatives = negatives
         self.tol = tol
         self.prune = prune
         self.random_state = random_state

@@ -14,6 +14,7 @@ from tailwise.parallel import map_blocks
 from tailwise.trees.structure import LabelTree
 
 Solve = Callable[[Rows, Labels], Weights]
+Visit = Callable[[Chunks], sparse.csr_array]
 
 _EDGES_A_BLOCK = 32
 _NOTHING = Weights(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
@@ -23,8 +24,7 @@ class _Block(NamedTuple):
     """Some of the edges below a node."""
 
     node: int
-    first: int
-    last: int
+    edges: np.ndarray
 
 
 def train_tree(
@@ -34,21 +34,19 @@ def train_tree(
     edge_costs: tuple[np.ndarray, np.ndarray],
     solve: Solve,
     *,
+    visit: Visit | None = None,
     n_jobs: int | None = None,
     description: str = "",
 ) -> Chunks:
     """The classifiers of every edge of ``tree``, pruned and packed.
 
-    The rows that reach a node are those with a label below it. An edge's positives are the rows with a label below
-    the edge, its negatives the other rows that reach the node. ``edge_costs`` gives C of the positives and of the
-    negatives of each edge. Memory: the result twice, and the rows of one node a thread.
+    An edge's positives are the rows with a label below the edge, its negatives the other rows with a label below its
+    node. ``visit``, if given, gets the classifiers of the edges between nodes and returns a CSR (n_nodes, n_samples) of
+    the rows that a search brings to each node: the edges to labels have these as negatives too. ``edge_costs`` gives C
+    of the positives and of the negatives of each edge. Memory: the result twice, and the rows of one node a thread.
     """
     rows_of = Y.T.tocsr()[tree.order]
-    blocks = [
-        _Block(node, first, min(first + _EDGES_A_BLOCK, tree.edges(node)[1]))
-        for node in range(tree.n_nodes)
-        for first in range(*tree.edges(node), _EDGES_A_BLOCK)
-    ]
+    visitors: sparse.csr_array | None = None
 
     def rows_below(first: int, last: int) -> np.ndarray:
         return rows_of.indices[rows_of.indptr[tree.start[first]] : rows_of.indptr[tree.stop[last - 1]]]
@@ -56,46 +54,62 @@ def train_tree(
     def train_block(block: _Block) -> Weights:
         first, last = tree.edges(block.node)
         rows = np.unique(rows_below(first, last))
+        if visitors is not None:
+            rows = np.union1d(rows, visitors.indices[slice(*visitors.indptr[block.node : block.node + 2])])
         problem = pack_rows(X.indptr, X.indices, X.data, X.shape[1], None if rows.size == X.shape[0] else rows)
-        positions, sizes = [], []
-        for edge in range(block.first, block.last):
-            own = np.searchsorted(rows, np.unique(rows_below(edge, edge + 1)))
-            positions.append(own)
-            sizes.append(own.size)
-        edges = slice(block.first, block.last)
+        positions = [np.searchsorted(rows, np.unique(rows_below(edge, edge + 1))) for edge in block.edges]
+        sizes = [own.size for own in positions]
         labels = Labels(
             np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
             np.concatenate(positions).astype(np.int32),
-            np.repeat(edge_costs[0][edges], sizes).astype(np.float32),
-            edge_costs[1][edges].astype(np.float32),
+            np.repeat(edge_costs[0][block.edges], sizes).astype(np.float32),
+            edge_costs[1][block.edges].astype(np.float32),
         )
         return solve(problem, labels)
 
-    trained = map_blocks(
-        train_block, blocks, n_jobs=n_jobs, description=description, weight=lambda block: block.last - block.first
-    )
-    return _pack_tree(tree, blocks, trained, X.shape[1])
+    def train(blocks: list[_Block], what: str) -> list[Weights]:
+        return map_blocks(
+            train_block,
+            blocks,
+            n_jobs=n_jobs,
+            description=f"{description}: {what}" if description else "",
+            weight=lambda block: block.edges.size,
+        )
+
+    to_nodes, to_labels = _blocks(tree, tree.target >= 0), _blocks(tree, tree.target < 0)
+    upper = train(to_nodes, "nodes")
+    if visit is not None:
+        visitors = visit(_pack_tree(tree, to_nodes, upper, X.shape[1]))
+    return _pack_tree(tree, to_nodes + to_labels, upper + train(to_labels, "labels"), X.shape[1])
+
+
+def _blocks(tree: LabelTree, chosen: np.ndarray) -> list[_Block]:
+    """The ``chosen`` edges of every node, a few dozen a block."""
+    blocks = []
+    for node in range(tree.n_nodes):
+        first, last = tree.edges(node)
+        edges = first + np.flatnonzero(chosen[first:last])
+        blocks += [_Block(node, edges[a : a + _EDGES_A_BLOCK]) for a in range(0, edges.size, _EDGES_A_BLOCK)]
+    return blocks
 
 
 def _pack_tree(tree: LabelTree, blocks: list[_Block], trained: list[Weights], n_features: int) -> Chunks:
-    parts: dict[int, list[Weights]] = {}
+    """The chunks of the edges in ``blocks``: all edges of the tree, or some."""
+    parts: dict[int, list[tuple[np.ndarray, Weights]]] = {}
     for block, weights in zip(blocks, trained, strict=True):
-        parts.setdefault(block.node, []).append(weights)
-    trained.clear()
+        parts.setdefault(block.node, []).append((block.edges, weights))
     packed: list[tuple[Any, ...]] = []
     for node in range(tree.n_nodes):
-        # A root without labels has no block.
-        own = parts.pop(node, [_NOTHING])
-        indptr = np.cumsum(np.concatenate([[0], *(np.diff(part.indptr) for part in own)]))
-        features, values, bias = (np.concatenate([part[n] for part in own]) for n in (1, 2, 3))
-        packed.append((bias, *pack_chunk(indptr, features, values, n_features)))
+        own, weights = _in_order(parts.pop(node, []))
+        chunk = pack_chunk(weights.indptr, weights.features, weights.values, n_features)
+        packed.append((own, weights.bias, *chunk))
     columns: list[list[Any]] = [list(column) for column in zip(*packed, strict=True)]
     packed.clear()
-    biases, scale, bits, words, ranks, directory, places, runs, children, entries = columns
+    edges, biases, scale, bits, words, ranks, directory, places, runs, children, entries = columns
     return Chunks(
         roots=np.zeros(1, np.int32),
-        first_edge=tree.first_edge,
-        target=tree.target,
+        first_edge=_starts(edges).astype(np.int32),
+        target=tree.target[np.concatenate(edges)],
         bias=np.concatenate(biases),
         scale=np.concatenate(scale),
         bits=np.array(bits, np.uint8),
@@ -113,6 +127,19 @@ def _pack_tree(tree: LabelTree, blocks: list[_Block], trained: list[Weights], n_
         first_weight=_starts(entries),
         weights=np.concatenate(entries),
     )
+
+
+def _in_order(parts: list[tuple[np.ndarray, Weights]]) -> tuple[np.ndarray, Weights]:
+    """The edges of a node, ascending, and their weights."""
+    if not parts:
+        return np.empty(0, np.int64), _NOTHING
+    edges = np.concatenate([own for own, _ in parts])
+    sizes = np.concatenate([np.diff(weights.indptr) for _, weights in parts])
+    features, values, bias = (np.concatenate([weights[n] for _, weights in parts]) for n in (1, 2, 3))
+    order = np.argsort(edges)
+    entries = np.argsort(np.repeat(edges, sizes), kind="stable")
+    indptr = np.concatenate([[0], np.cumsum(sizes[order])])
+    return edges[order], Weights(indptr, features[entries], values[entries], bias[order])
 
 
 def _starts(parts: list[np.ndarray]) -> np.ndarray:

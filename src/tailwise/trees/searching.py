@@ -1,0 +1,60 @@
+"""Beam searches over blocks of rows: for the best labels, and for the rows that come to a node."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from tailwise.base import TopK
+from tailwise.kernels.beam import search_trees, visit_nodes
+from tailwise.kernels.chunks import Chunks
+from tailwise.parallel import map_blocks, row_blocks
+from tailwise.trees.structure import LabelTree
+from tailwise.trees.training import read_only
+
+_ROWS_A_BLOCK = 256
+_SCORES_A_BLOCK = 4_000_000
+
+
+def find_labels(
+    chunks: Chunks, X: sparse.csr_array, k: int, loss: int, beam: int, path_weight: float, *, n_jobs: int | None
+) -> TopK:
+    """The ``k`` most probable labels of each row. Time: ``beam`` nodes a depth, tree and row."""
+    labels = np.empty((X.shape[0], k), np.int32)
+    scores = np.empty((X.shape[0], k), np.float32)
+    rows = read_only(X.indptr), read_only(X.indices), read_only(X.data)
+
+    def search_block(block: tuple[int, int]) -> None:
+        search_trees(chunks, (loss, beam, path_weight), X.shape[1], *rows, block, labels, scores)
+
+    map_blocks(search_block, _row_blocks(chunks, X.shape[0], beam), n_jobs=n_jobs)
+    return TopK(labels, scores)
+
+
+def find_visitors(
+    chunks: Chunks, tree: LabelTree, X: sparse.csr_array, loss: int, beam: int, *, n_jobs: int | None
+) -> sparse.csr_array:
+    """The rows that the beam brings to each node of ``tree`` that holds labels: CSR (n_nodes, n_samples).
+
+    ``chunks`` has the edges between the nodes. Memory: 8 bytes for each of up to ``beam`` nodes a depth and row.
+    """
+    holds = np.zeros(tree.n_nodes, np.bool_)
+    holds[np.repeat(np.arange(tree.n_nodes), np.diff(tree.first_edge))[tree.target < 0]] = True
+    rows = read_only(X.indptr), read_only(X.indices), read_only(X.data)
+
+    def visit_block(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+        return visit_nodes(chunks, loss, beam, X.shape[1], *rows, block, holds)
+
+    visits = map_blocks(visit_block, _row_blocks(chunks, X.shape[0], beam), n_jobs=n_jobs)
+    visitor, node = (np.concatenate(part) for part in zip(*visits, strict=True))
+    pairs = (np.ones(node.size, np.bool_), (node, visitor))
+    return sparse.csr_array(pairs, shape=(tree.n_nodes, X.shape[0]))
+
+
+def _row_blocks(chunks: Chunks, n_rows: int, beam: int) -> list[tuple[int, int]]:
+    """As many rows at a time as share the reading of a node without filling memory with their scores."""
+    if n_rows == 1:
+        return [(0, 1)]
+    widest = int(np.diff(chunks.first_edge).max(initial=1))
+    a_row = min(chunks.target.shape[0], beam * widest * chunks.roots.shape[0])
+    return row_blocks(n_rows, max(1, min(_ROWS_A_BLOCK, _SCORES_A_BLOCK // max(1, a_row))))
