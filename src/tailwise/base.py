@@ -70,15 +70,15 @@ class XMCModel(persistence.Saveable, BaseEstimator):
         """Learn from ``X`` (n_samples, n_features) and the observed binary labels ``Y`` (n_samples, n_labels)."""
         X = check_features(X, nonnegative=self.needs_nonnegative_features, owner=type(self).__name__)
         Y = check_labels(Y, n_rows=X.shape[0])
-        before = dict(vars(self))
+        before = dict(self.__dict__)
         try:
             self.n_features_in_, self.n_labels_ = X.shape[1], Y.shape[1]
             self.label_counts_ = label_counts(Y)
             self._fit(X, Y)
         except BaseException:
             # Ctrl-C or an error leaves what was there: an unfitted model, or the old fit.
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
         return self
 
