@@ -5,12 +5,16 @@ Two samplers × four weightings, and the losses over every label: Recall@{1, 10,
 PSP@k on the rows as they are. Beside it the verdict of the theory (``implicit_margin``) and of the data: relative to
 the softmax over every label, has the tail gained on the head in Recall@10? Figures are means over seeds.
 
-``python -m benchmarks sampling_grid [eurlex-4k|delicious] [seeds]``. The plot goes to benchmarks/results.
+``python -m benchmarks sampling_grid [eurlex-4k|delicious] [seeds]``. The plot goes to benchmarks/results, with
+``--docs`` to the documentation. ``python -m benchmarks sampling_grid choose`` compares learning rates on a fifth of the
+training rows of both.
 """
 
 from __future__ import annotations
 
 import statistics
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,13 +29,18 @@ NEGATIVES = {"eurlex-4k": 256, "delicious": 64}
 KS = (1, 10, 50)
 SLICES = ("head", "torso", "tail", "all")
 WEIGHTINGS = ("constant", "importance", "relative", "tail")
+MARKS = {"head": "o", "torso": "D", "tail": "s", "all": "|"}
 FULL = ("softmax", "contrastive", "adaptive", "equalised", "logit_adjusted")
-TRAINING = {"dim": 512, "epochs": 10, "early_stopping": False}
+TRAINING = {"dim": 128, "epochs": 10, "early_stopping": False}
+RATES = (0.005, 0.01, 0.02, 0.05)
 
 
 def main(arguments: list[str]) -> None:
     """Run the grid on the named data sets (default: both) with so many seeds (default 2)."""
-    names = [a for a in arguments if not a.isdigit()] or list(NEGATIVES)
+    if "choose" in arguments:
+        save_results("sampling_grid_choose", choose())
+        return
+    names = [a for a in arguments if a in NEGATIVES] or list(NEGATIVES)
     seeds = next((int(a) for a in arguments if a.isdigit()), 2)
     results = {}
     for name in names:
@@ -41,7 +50,8 @@ def main(arguments: list[str]) -> None:
             continue
         results[name] = run_grid(name, data, seeds)
         print_grid(name, results[name])
-        plot(name, results[name])
+    if results:
+        plot(results, ROOT / "docs" / "images" if "--docs" in arguments else RESULTS)
     save_results("sampling_grid", results)
 
 
@@ -59,6 +69,26 @@ def load(name: str) -> Matrices | None:
         label_names=SHARED / "delicious.xml.xz",
     )
     return Matrices(found.X_train, found.Y_train, found.X_test, found.Y_test)
+
+
+def choose() -> dict[str, list[dict[str, Any]]]:
+    """Learning rates compared on rows cut from the training set, never on the test set."""
+    compared = {name: settings()[name] for name in ("all labels, softmax", "uniform, importance", "within_batch, tail")}
+    results: dict[str, list[dict[str, Any]]] = {}
+    for name in NEGATIVES:
+        data = load(name)
+        if data is None:
+            continue
+        order = np.random.default_rng(0).permutation(data.X_train.shape[0])
+        cut, rest = order[: order.size // 5], order[order.size // 5 :]
+        inner = Matrices(data.X_train[rest], data.Y_train[rest], data.X_train[cut], data.Y_train[cut])
+        results[name] = []
+        for (title, params), rate in product(compared.items(), RATES):
+            figures = run(inner, NEGATIVES[name], 0, params | {"learning_rate": rate})
+            results[name].append({"contender": title, "learning_rate": rate, **figures})
+            shown = ", ".join(f"{key} {figures[key]:.1f}" for key in ("R@10 all", "R@10 tail", "P@1", "PSP@5", "CPU-s"))
+            print(f"  {name}, {title}, learning rate {rate:g}: {shown}", flush=True)
+    return results
 
 
 def settings() -> dict[str, dict[str, Any]]:
@@ -145,26 +175,29 @@ def print_grid(name: str, rows: list[dict[str, Any]]) -> None:
     Console(width=200).print(table)
 
 
-def plot(name: str, rows: list[dict[str, Any]]) -> None:
-    """Recall by slice as bars, one panel a k; losses over every label are hatched."""
+def plot(results: dict[str, list[dict[str, Any]]], folder: Path) -> None:
+    """Recall by slice as dots: a line a contender with the side that theory says it takes, a panel a k and data set."""
     import matplotlib
 
-    matplotlib.use("Agg")
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "tailwise"
     from matplotlib import pyplot
 
-    figure, panels = pyplot.subplots(1, len(KS), figsize=(6 * len(KS), 5), constrained_layout=True)
-    width = 0.8 / len(rows)
-    for k, panel in zip(KS, panels, strict=True):
-        for i, figures in enumerate(rows):
-            places = np.arange(len(SLICES)) + (i - len(rows) / 2) * width
-            heights = [figures[f"R@{k} {s}"] for s in SLICES]
-            hatch = "//" if figures["contender"].startswith("all") else None
-            label = figures["contender"] if k == KS[0] else None
-            panel.bar(places, heights, width, hatch=hatch, label=label, color=pyplot.cm.tab20(i % 20))
-        panel.set(title=f"{name}: Recall@{k}", xticks=range(len(SLICES)), xticklabels=SLICES, ylabel="%")
-    figure.legend(loc="outside right upper", fontsize="small")
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    path = RESULTS / f"sampling_grid_{name}.png"
-    figure.savefig(path, dpi=110)
+    figure, panels = pyplot.subplots(
+        len(results), len(KS), figsize=(10, 4 * len(results)), squeeze=False, sharey="row", layout="constrained"
+    )
+    for (name, rows), line in zip(results.items(), panels, strict=True):
+        places = np.arange(len(rows))
+        for k, panel in zip(KS, line, strict=True):
+            for s, mark in MARKS.items():
+                panel.plot([figures[f"R@{k} {s}"] for figures in rows], places, mark, label=s, markersize=6)
+            panel.set(title=f"{name}, Recall@{k}", xlabel="percent", yticks=places)
+            panel.grid(axis="y", alpha=0.3)
+        sides = {"-": "", "tail": " → tail", "head": " → head"}
+        line[0].set_yticklabels([figures["contender"] + sides[figures["theory"]] for figures in rows])
+        line[0].invert_yaxis()
+    figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=len(MARKS))
+    folder.mkdir(parents=True, exist_ok=True)
+    figure.savefig(folder / "sampling-grid.svg", metadata={"Date": None})
     pyplot.close(figure)
-    print(f"  written: {path.relative_to(ROOT)}")
+    print(f"  written: {(folder / 'sampling-grid.svg').relative_to(ROOT)}")
