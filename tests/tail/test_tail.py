@@ -325,6 +325,25 @@ def test_ranknet_lowers_its_loss_and_lifts_rare_labels(rows):
     assert np.median(counts[after]) <= np.median(counts[before])
 
 
+def test_stacking_samples_easy_negatives_without_bias(rows):
+    X, Y = rows
+    members = [Centroid(), NearestRows(k=5)]
+    whole, sampled = (Stacked(members, n_pairs=n, random_state=0) for n in (10**9, 1))
+    for model in (whole, sampled):
+        model.fit(X, Y)
+    candidates, _ = sampled._fit_members(X, Y)
+    hits = candidates.are_observed(Y)
+    kept, weights = sampled._sample(candidates, hits)
+    assert hits[kept].sum() == hits.sum(), "what is right is always kept"
+    assert kept.size < 0.7 * hits.size
+    assert abs(weights.sum() - hits.size) < 0.2 * hits.size
+    kept, weights = whole._sample(candidates, hits)
+    assert kept.size == hits.size
+    assert (weights == 1).all()
+    means = [model.predict_topk(X, 10).scores.mean() for model in (whole, sampled)]
+    assert abs(means[0] - means[1]) < 0.1
+
+
 def test_ranknet_on_training_scores_trusts_the_model_too_much():
     """1-nearest rows are perfect on their own rows: there the curve learns nothing, out of fold it learns the truth."""
     rng = np.random.default_rng(0)

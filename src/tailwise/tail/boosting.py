@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from tailwise.kernels.boosting import sum_trees
@@ -75,4 +76,4 @@ class BoostedTrees(NamedTuple):
             sum_trees(features, *self[1:], *block, total)
 
         map_blocks(add, row_blocks(features.shape[0], _PAIRS_A_BLOCK), n_jobs=n_jobs)
-        return (1.0 / (1.0 + np.exp(-total))).astype(np.float32)
+        return expit(total).astype(np.float32)

@@ -10,7 +10,11 @@ from tailwise.propensity import resolve_propensity
 from tailwise.tail.boosting import BoostedTrees
 from tailwise.tail.candidates import Candidates
 from tailwise.tail.ensemble import Committee
-from tailwise.validation import check_choice, check_number
+from tailwise.validation import as_rng, check_choice, check_number
+
+# A negative that no member ranks this high is easy: a share of them, weighted up, teaches as much as all.
+_EASY_RANK = 8
+_LEAST_SHARE = 0.05
 
 
 class Stacked(Committee):
@@ -33,6 +37,9 @@ class Stacked(Committee):
         For ``sample_weights="propensity"``; None is ``JainPropensity()``.
     n_candidates, n_folds : int
         Labels that each member names in a row, and folds.
+    n_pairs : int
+        About how many candidates to train on: beyond that, candidates that are wrong and that no member ranks among its
+        first eight are sampled, and weighted by the inverse of their share.
     max_iter, learning_rate, max_leaf_nodes : int, float, int
         Of the boosting.
     random_state : int or None
@@ -59,6 +66,7 @@ class Stacked(Committee):
         propensity: object = None,
         n_candidates: int = 50,
         n_folds: int = 3,
+        n_pairs: int = 400_000,
         max_iter: int = 200,
         learning_rate: float = 0.08,
         max_leaf_nodes: int = 31,
@@ -71,6 +79,7 @@ class Stacked(Committee):
         self.propensity = propensity
         self.n_candidates = n_candidates
         self.n_folds = n_folds
+        self.n_pairs = n_pairs
         self.max_iter = max_iter
         self.learning_rate = learning_rate
         self.max_leaf_nodes = max_leaf_nodes
@@ -80,18 +89,19 @@ class Stacked(Committee):
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         check_choice("final", self.final, ("boosting",))
         check_choice("sample_weights", self.sample_weights, (None, "propensity"))
+        check_number("n_pairs", self.n_pairs, integer=True, low=1)
         check_number("max_iter", self.max_iter, integer=True, low=1)
         check_number("learning_rate", self.learning_rate, low=0, open_low=True)
         check_number("max_leaf_nodes", self.max_leaf_nodes, integer=True, low=2)
         candidates, folds = self._fit_members(X, Y)
         hits = candidates.are_observed(Y)
-        weights = None
+        kept, weights = self._sample(candidates, hits)
         if self.sample_weights == "propensity":
             inverse = 1.0 / resolve_propensity(self.propensity, Y)
-            weights = np.where(hits, inverse[candidates.labels], 1.0)
+            weights = weights * np.where(hits[kept], inverse[candidates.labels[kept]], 1.0)
         self.trees_ = BoostedTrees.fit(
-            self._features(candidates, folds.counts_seen(candidates.rows, candidates.labels)),
-            hits,
+            self._features(candidates, folds.counts_seen(candidates.rows, candidates.labels))[kept],
+            hits[kept],
             weights,
             max_iter=self.max_iter,
             learning_rate=self.learning_rate,
@@ -99,6 +109,15 @@ class Stacked(Committee):
             early_stopping=False,
             random_state=self.random_state if self.random_state is None else int(self.random_state),
         )
+
+    def _sample(self, candidates: Candidates, hits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The pairs to train on, (n_kept,) positions, and their weights."""
+        easy = ~hits & ~(candidates.ranks < _EASY_RANK).any(axis=1)
+        n_easy = int(easy.sum())
+        room = (self.n_pairs - (hits.size - n_easy)) / max(1, n_easy)
+        share = min(1.0, max(_LEAST_SHARE, room))
+        kept = np.flatnonzero(~easy | (as_rng(self.random_state).random(hits.size) < share))
+        return kept, np.where(easy[kept], 1.0 / share, 1.0)
 
     def _features(self, candidates: Candidates, counts: np.ndarray) -> np.ndarray:
         """(n_pairs, 3 · n_members + 2) float32: scores, distances to the row's best, ranks, log frequency, votes.
