@@ -23,7 +23,7 @@ class ProXML(OneVsRest):
     positive, 1 for a negative. L1 is the dual of robustness to a change of any one feature, which is what a
     label of a few rows needs (Babbar & Schölkopf 2019). Scores are margins.
 
-    Cost: a few passes over the columns of the features in use, for each label.
+    Cost: for each label about ten passes over the columns of its features in use, which are few.
 
     Parameters
     ----------
@@ -43,14 +43,14 @@ class ProXML(OneVsRest):
     array([[1]], dtype=int32)
     """
 
-    # Small blocks: a label can take a second, and Ctrl-C waits for the block.
+    # Small blocks: a frequent label takes long, and Ctrl-C waits for the block.
     _labels_a_block = 16
 
     def __init__(
         self,
         C: float = 1.0,
         *,
-        weighting: str | Callable[[np.ndarray], np.ndarray] = "convex",
+        weighting: str | Callable[[np.ndarray], np.ndarray] = "tail",
         propensity: Any = None,
         prune: float = 0.0,
         positive_weight: Any = 1.0,
