@@ -4,6 +4,7 @@ A benchmark is a module of this package that defines::
 
     QUESTION = "How fast is the reader beside scikit-learn's?"          # one line, printed first
     REPEATS = 3                                                         # optional; --repeats N at the command line wins
+    # --only dismec,liblinear at the command line runs the contenders with these texts in their names
     THREADS = 2                                                         # optional
     def contenders() -> list[Contender]: ...                            # the first one is ours
 
@@ -179,10 +180,8 @@ def run(name: str, arguments: list[str]) -> None:
     if hasattr(module, "main"):
         module.main(arguments)
         return
-    contenders = module.contenders()
-    repeats = (
-        int(arguments[arguments.index("--repeats") + 1]) if "--repeats" in arguments else getattr(module, "REPEATS", 3)
-    )
+    contenders = choose(module.contenders(), _option(arguments, "--only"))
+    repeats = int(_option(arguments, "--repeats") or getattr(module, "REPEATS", 3))
     threads = getattr(module, "THREADS", 2)
     runs: dict[str, list[dict[str, Any]]] = {c.name: [] for c in contenders}
     absent: dict[str, str] = {}
@@ -199,6 +198,21 @@ def run(name: str, arguments: list[str]) -> None:
     present = {key: value for key, value in runs.items() if value}
     print_table(present, absent, threads)
     save_results(name, {"threads": threads, "runs": present, "absent": absent})
+
+
+def _option(arguments: list[str], name: str) -> str:
+    return arguments[arguments.index(name) + 1] if name in arguments[:-1] else ""
+
+
+def choose(contenders: list[Contender], only: str) -> list[Contender]:
+    """Those whose names hold one of the comma-separated texts of ``only``, in any case; all of them if it is empty."""
+    texts = [text.strip().lower() for text in only.split(",") if text.strip()]
+    chosen = [c for c in contenders if not texts or any(text in c.name.lower() for text in texts)]
+    if not chosen:
+        raise SystemExit(
+            f"--only {only}: no contender has such a name; there are: {'; '.join(c.name for c in contenders)}"
+        )
+    return chosen
 
 
 def _run_in_process(name: str, contender: Contender, threads: int) -> tuple[dict[str, Any], str]:
