@@ -10,7 +10,7 @@ from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
 from tailwise.errors import InvalidInput
-from tailwise.kernels.problems import Labels, Rows, Weights, pack_rows
+from tailwise.kernels.problems import Labels, Rows, Weights, by_feature, pack_rows
 from tailwise.parallel import map_blocks
 from tailwise.scoring import predict_topk_linear
 from tailwise.validation import as_rng, check_choice, check_number, unit_rows
@@ -125,14 +125,15 @@ def _assemble(
 ) -> tuple[sparse.csr_array, np.ndarray]:
     """Blocks of solutions, whose labels are ``order``, as (n_features, n_labels) CSR and biases."""
     bias = np.full(n_labels, -np.inf, np.float32)
-    counts = np.zeros(n_labels, np.int64)
+    begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
     if solved:
         bias[order] = np.concatenate([block.bias for block in solved])
-        counts[order] = np.concatenate([np.diff(block.indptr) for block in solved])
+        count[order] = np.concatenate([np.diff(block.indptr) for block in solved])
+        begin[order] = np.cumsum(count[order]) - count[order]
     features = np.concatenate([np.empty(0, np.int32), *(block.features for block in solved)])
     values = np.concatenate([np.empty(0, np.float32), *(block.values for block in solved)])
     solved.clear()
-    labels = np.repeat(order, counts[order]).astype(np.int32)
-    weights = sparse.csr_array((values, (features, labels)), shape=(n_features, n_labels))
-    weights.sort_indices()
-    return weights, bias
+    indptr, labels, sorted_values = by_feature(begin, count, features, values, n_features)
+    if labels.size < 2**31:
+        indptr = indptr.astype(np.int32)
+    return sparse.csr_array((sorted_values, labels, indptr), shape=(n_features, n_labels)), bias
