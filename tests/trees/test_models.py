@@ -75,17 +75,20 @@ def test_leaf_weighting_lifts_rare_labels():
         np.where(top.labels == 1, top.scores, 0).sum(axis=1)[X[:, 1] > 1.8].mean()
         for top in (plain.predict_topk(X, 3), tail.predict_topk(X, 3))
     ]
-    assert rare[1] > rare[0] + 0.1
+    assert rare[1] > 1.5 * rare[0]
     assert_same_bits(own.predict_topk(X), tail.predict_topk(X))
 
 
-def test_propensities_of_leaf_weighting(rows):
+def test_leaf_weights_have_a_mean_of_one_over_all_positives(rows):
     _, Y = rows
-    p = JainPropensity().fit(Y).propensity_
-    np.testing.assert_allclose(leaf_costs("tail", None, Y), 1 / p - 1)
-    np.testing.assert_allclose(leaf_costs("convex", ConstantPropensity(0.5), Y), 3)
+    p, counts = JainPropensity().fit(Y).propensity_, np.asarray(Y.sum(axis=0)).ravel()
+    for weighting, weights in (("tail", 1 / p - 1), ("steep", (1 / p - 1) ** 1.5), (lambda p: 3 / p, 1 / p)):
+        expected = weights * counts.sum() / (counts * weights).sum()
+        np.testing.assert_allclose(leaf_costs(weighting, None, Y), expected)
+    np.testing.assert_allclose(leaf_costs("convex", ConstantPropensity(0.5), Y), 1)
     np.testing.assert_array_equal(leaf_costs(None, None, Y), 1)
-    np.testing.assert_array_equal(leaf_costs("tail", np.ones(20), Y), 1e-6)
+    np.testing.assert_allclose(leaf_costs("tail", np.ones(20), Y), 1)
+    np.testing.assert_allclose(leaf_costs("tail", np.full(20, 0.5), sparse.csr_array(Y.shape)), 1)
 
 
 def test_a_tree_of_your_own_is_one_tree(rows):
@@ -115,8 +118,8 @@ def test_one_label_and_no_label():
         ({"tol": -1.0}, r"tol=-1.0 is outside"),
         ({"negatives": "all"}, r"negatives='all' is not one of 'beam', 'siblings'"),
         ({"prune": -0.1}, r"prune=-0.1 is outside"),
-        ({"leaf_weighting": "head"}, r"leaf_weighting='head' is not one of 'tail', 'convex', None or a function"),
-        ({"leaf_weighting": lambda p: -p}, r"leaf_weighting returned .* 20 finite weights >= 0"),
+        ({"leaf_weighting": "head"}, r"leaf_weighting='head' is not one of 'tail', 'convex', 'steep'"),
+        ({"leaf_weighting": lambda p: -p}, r"leaf_weighting=.* returned .* 20 propensities to as many positive"),
         ({"leaf_weighting": "tail", "propensity": [0.5]}, r"propensity"),
         ({"arity": 1}, r"arity=1 is outside"),
         ({"max_depth": 0}, r"max_depth=0 is outside"),

@@ -12,8 +12,8 @@ from tailwise.base import TopK
 from tailwise.kernels.problems import Labels, Rows, Weights
 from tailwise.kernels.solve import DEFAULT_C, Options, solve_block
 from tailwise.linear.one_vs_rest import OneVsRest
-from tailwise.linear.weighting import check_weighting, propensity_weights
 from tailwise.propensity import resolve_propensity
+from tailwise.propensity.weighting import check_weighting, propensity_weights
 from tailwise.validation import check_choice, check_number
 
 

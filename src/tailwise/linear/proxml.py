@@ -12,8 +12,8 @@ from tailwise.kernels.l1 import Columns, to_columns
 from tailwise.kernels.problems import Labels, Rows, Weights
 from tailwise.kernels.solve import Options, solve_l1_block
 from tailwise.linear.one_vs_rest import OneVsRest
-from tailwise.linear.weighting import check_weighting, propensity_weights
 from tailwise.propensity import resolve_propensity
+from tailwise.propensity.weighting import check_weighting, propensity_weights
 
 
 class ProXML(OneVsRest):

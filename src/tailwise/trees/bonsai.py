@@ -44,8 +44,9 @@ class Bonsai(LabelTreeModel):
         Loss of the edge classifiers, and with it the form of their probabilities.
     C : float or None
         Cost of an error against the penalty ½|w|²; None is 1 for the squared hinge and 16 for the logistic loss.
-    leaf_weighting : {"tail", "convex"}, callable or None
-        Weight of a label's positives at its leaf: ``1/p - 1``, ``2/p - 1``, a function of the propensities, or 1.
+    leaf_weighting : {"tail", "convex", "steep"}, callable or None
+        Weight of a label's positives at its leaf, for the sake of rare labels: ``1/p - 1``, ``2/p - 1``,
+        ``(1/p - 1)^1.5`` or a function of the propensities, scaled to a mean of 1 over all positives; None is 1.
     propensity : Propensity, array of shape (n_labels,) or None
         For ``leaf_weighting``; None is ``JainPropensity()``.
     tree : array of parents, nested lists of labels, or None
