@@ -6,6 +6,8 @@ the whole curve between P@k and PSP@k: rows are ranked by probability · (1/p)^t
 
 from __future__ import annotations
 
+from typing import Any
+
 from benchmarks.harness import matrices, measure, save_results
 
 PUBLISHED = {
@@ -13,20 +15,20 @@ PUBLISHED = {
     "RankNet+Taug, BERT features": (51.9, 54.3, 55.5),
     "RankNet, BERT features": (48.4, 52.9, 55.7),
 }
-MEMBERS = ("DiSMEC", "PWDiSMEC", "Bonsai", "Centroid", "NearestRows", "NearestFew")
+_KINDS = ("DiSMEC", "PWDiSMEC", "Centroid", "NearestRows", "NearestFew")
+MEMBERS = (*_KINDS, *(f"Sublinear({kind})" for kind in _KINDS), "Sublinear(GLaS)")
 
 
-def make_members(names: tuple[str, ...] | list[str]) -> list:
-    """Unfitted members by name; NearestFew trusts the five nearest rows."""
+def make_member(name: str) -> Any:
+    """An unfitted member by name; NearestFew trusts the five nearest rows."""
     import tailwise as tw
 
-    special = {"NearestFew": lambda: tw.NearestRows(k=5, sharpness=4.0)}
-    made = []
-    for name in names:
-        cls = getattr(tw, name, None)
-        seed = {"random_state": 0} if cls and "random_state" in cls().get_params() else {}
-        made.append(special[name]() if name in special else cls(**seed))
-    return made
+    if name.startswith("Sublinear("):
+        return tw.Sublinear(make_member(name.removeprefix("Sublinear(").removesuffix(")")))
+    if name == "NearestFew":
+        return tw.NearestRows(k=5, sharpness=4.0)
+    cls = getattr(tw, name)
+    return cls(**({"random_state": 0} if "random_state" in cls().get_params() else {}))
 
 
 def main(arguments: list[str]) -> None:
@@ -39,7 +41,9 @@ def main(arguments: list[str]) -> None:
     for name, figures in PUBLISHED.items():
         print(f"published: {name:30} PSP@1/3/5 " + " / ".join(f"{value:.1f}" for value in figures))
     with measure() as training:
-        model = tw.Stacked(make_members(arguments or MEMBERS), random_state=0).fit(data.X_train, data.Y_train)
+        model = tw.Stacked([make_member(name) for name in arguments or MEMBERS], random_state=0).fit(
+            data.X_train, data.Y_train
+        )
     top = model.predict_topk(data.X_test, 50)
     curve = trade_off_curve(top, top.scores, data.Y_test, propensity.propensity_)
     print(

@@ -53,6 +53,7 @@ def modules(name: str) -> dict[str, Any]:
     cls = getattr(tw, name)
     base = share_fits(cls(**({"random_state": 0} if "random_state" in cls().get_params() else {})))
     augmented = share_fits(tw.TailAugmented(base, random_state=0))
+    damped = share_fits(tw.Sublinear(base))
     return {
         "plain": base,
         "PropensityReranker": tw.PropensityReranker(base),
@@ -60,6 +61,8 @@ def modules(name: str) -> dict[str, Any]:
         "RankNet on training scores": tw.RankNet(base, scores="train", random_state=0),
         "TailAugmented": augmented,
         "RankNet+TailAugmented": tw.RankNet(augmented, random_state=0),
+        "Sublinear": damped,
+        "RankNet+Sublinear": tw.RankNet(damped, random_state=0),
     }
 
 

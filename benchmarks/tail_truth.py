@@ -11,18 +11,24 @@ import statistics
 from typing import Any
 
 from benchmarks.harness import Matrices, save_results
-from benchmarks.tail_modules import modules
+from benchmarks.tail_modules import modules, share_fits
 
 TRUE = ("p@1", "p@3", "p@5")
 ESTIMATED = ("psp@1", "psp@3", "psp@5")
 
 
 def contenders() -> dict[str, Any]:
-    """DiSMEC plain and in the modules, and a stack ranked by probability and by probability / p."""
+    """DiSMEC plain and in the modules, and a stack: by probability, and with the knob that validation rows choose."""
     import tailwise as tw
 
-    stack = tw.Stacked([tw.DiSMEC(), tw.Centroid(), tw.NearestRows()], random_state=0)
-    return modules("DiSMEC") | {"Stacked": stack, "Stacked, PropensityReranker": tw.PropensityReranker(stack)}
+    base = share_fits(tw.DiSMEC())
+    members = [base, share_fits(tw.PWDiSMEC()), tw.Centroid(), tw.NearestRows(), tw.NearestRows(k=5, sharpness=4.0)]
+    stack = share_fits(tw.Stacked(members, random_state=0))
+    return modules("DiSMEC") | {
+        "PropensityReranker, Calibrated": tw.PropensityReranker(tw.Calibrated(base, random_state=0)),
+        "Stacked": stack,
+        "TradeOff, Stacked": tw.TradeOff(stack, random_state=0),
+    }
 
 
 def run_seed(seed: int) -> dict[str, dict[str, float]]:
@@ -38,7 +44,7 @@ def run_seed(seed: int) -> dict[str, dict[str, float]]:
         true = evaluate(made.Y_test_complete, top, TRUE, confidence=None)
         estimated = evaluate(data.Y_test, top, ESTIMATED, propensity=propensity, confidence=None)
         found[name] = {m: true[m].value for m in TRUE} | {m: estimated[m].value for m in ESTIMATED}
-        print(f"seed {seed}  {name:28} " + "  ".join(f"{m} {v:.1f}" for m, v in found[name].items()), flush=True)
+        print(f"seed {seed}  {name:30} " + "  ".join(f"{m} {v:.1f}" for m, v in found[name].items()), flush=True)
     return found
 
 
@@ -52,5 +58,5 @@ def main(arguments: list[str]) -> None:
         for metric in TRUE:
             gains = [result[name][metric] - result["plain"][metric] for result in found]
             cells.append(f"{metric} {statistics.mean(gains):+.1f} ({min(gains):+.1f} to {max(gains):+.1f})")
-        print(f"  {name:28} " + "   ".join(cells))
+        print(f"  {name:30} " + "   ".join(cells))
     save_results("tail_truth", {"seeds": seeds, "found": found})
