@@ -274,7 +274,8 @@ def print_table(runs: dict[str, list[dict[str, Any]]], absent: dict[str, str], t
     columns = list(dict.fromkeys(key for figures in runs.values() for row in figures for key in row))
     ratios = [c for c in columns if c.endswith(" CPU-s")] or [c for c in columns if c.endswith(" s")]
     table = Table(
-        caption=f"medians; × = CPU-seconds over {ours}'s in the same round (lowest-highest); {threads} threads"
+        caption=f"medians, lowest-highest in brackets; × = CPU-seconds over {ours}'s in the same round (lowest-highest); "
+        f"{threads} threads"
     )
     table.add_column("contender")
     for column in columns:
@@ -283,7 +284,7 @@ def print_table(runs: dict[str, list[dict[str, Any]]], absent: dict[str, str], t
         cells = []
         for column in columns:
             values = [row[column] for row in rows if column in row]
-            cell = _median(values)
+            cell = _median(values) + _spread(values)
             if column in ratios and name != ours and values:
                 pairs = [
                     b[column] / a[column]
@@ -310,6 +311,13 @@ def _median(values: list[Any]) -> str:
         if abs(statistics.median(values)) < 100
         else f"{statistics.median(values):,.0f}"
     )
+
+
+def _spread(values: list[Any]) -> str:
+    """The lowest and highest of several runs, unless they are within 1 % of each other."""
+    if not values or isinstance(values[0], str) or max(values) - min(values) <= 0.01 * abs(max(values)):
+        return ""
+    return f" [{min(values):,.3g}-{max(values):,.3g}]"
 
 
 def save_results(name: str, results: dict[str, Any]) -> Path:
