@@ -2,8 +2,10 @@
 
 The experiment of figures 3c and 3d of the PfastreXML paper, on EURLex-4K taken as complete and on synthetic data whose
 complete labels are known. Training labels are dropped with Jain's curve over the complete frequencies, for several A;
-FastXML and PfastXML learn from what is left and are measured by plain nDCG@3 and P@3 on *complete* test labels. First
-PfastXML is given the propensities that dropped the labels, then those of a wrong A.
+FastXML and PfastXML learn from what is left and are measured by plain nDCG@3 and P@3 on *complete* test labels, and by
+the recall of rare labels. First PfastXML is given the propensities that dropped the labels, then those of a wrong A.
+Each PfastXML is set against the FastXML of the same labels, row by row: the intervals (95 %) are those of the
+difference. 20 trees unless told otherwise; both data sets take about 5 CPU-minutes.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.harness import matrices, save_results
 
-TRUE_A = (0.35, 0.45, 0.55, 0.65, 0.75)
+TRUE_A = (0.35, 0.55, 0.75)
 REFERENCE_A = 0.55
 WRONG_A = (0.2, 0.35, 0.75, 0.9)
 METRICS = ("ndcg@3", "p@3", "recall@5:tail")
@@ -39,38 +41,48 @@ def complete_data() -> list[Complete]:
     ]
 
 
-def learn_from_what_is_left(data: Complete, true_a: float, assumed_a: float | None, n_trees: int) -> dict[str, Any]:
-    """Drop training labels with A = ``true_a``, learn with ``assumed_a`` (None: FastXML), score on complete labels."""
-    from tailwise import FastXML, JainPropensity, PfastXML, drop_labels, evaluate
+def learn_from_what_is_left(data: Complete, true_a: float, assumed: tuple[float, ...], n_trees: int) -> dict[str, Any]:
+    """Drop training labels with A = ``true_a``; set PfastXML, for each ``assumed`` A, against FastXML."""
+    from tailwise import FastXML, JainPropensity, PfastXML, compare, drop_labels
 
     Y = drop_labels(data.Y, JainPropensity(true_a).fit(data.Y), random_state=1)
-    if assumed_a is None:
-        model = FastXML(n_trees=n_trees, random_state=0)
-    else:
-        assumed = JainPropensity(assumed_a).fit(data.Y).propensity_
-        model = PfastXML(n_trees=n_trees, propensity=assumed, random_state=0)
-    top = model.fit(data.X, Y).predict_topk(data.X_test, 5)
-    found = evaluate(data.Y_test, top, METRICS, label_counts=model.label_counts_, confidence=None)
+    models = {"FastXML": FastXML(n_trees=n_trees, random_state=0)}
+    for a in assumed:
+        propensity = JainPropensity(a).fit(data.Y).propensity_
+        models[f"PfastXML, A={a}"] = PfastXML(n_trees=n_trees, propensity=propensity, random_state=0)
+    tops = {name: model.fit(data.X, Y).predict_topk(data.X_test, 5) for name, model in models.items()}
+    found = compare(data.Y_test, tops, METRICS, label_counts=models["FastXML"].label_counts_)
     kept = Y.nnz / data.Y.nnz
-    scores = {name: found[name].value for name in METRICS}
-    print(
-        f"{data.name:9}  dropped with A={true_a:.2f} ({kept:.0%} kept)  "
-        f"{'FastXML' if assumed_a is None else f'PfastXML assuming A={assumed_a:.2f}':24}  "
-        + "  ".join(f"{name} {value:5.2f}" for name, value in scores.items()),
-        flush=True,
-    )
-    return {"data": data.name, "true A": true_a, "assumed A": assumed_a, "kept": kept, **scores}
+    print(f"\n{data.name}, labels dropped with A={true_a} ({kept:.0%} kept), {n_trees} trees")
+    print(f"  {'':20}" + "".join(f"{metric:>33}" for metric in METRICS))
+    rows = {}
+    for name in tops:
+        cells, rows[name] = "", {}
+        for metric in METRICS:
+            value = found[name][metric].value
+            rows[name][metric] = {"value": value}
+            cell = f"{value:.2f}"
+            if name != "FastXML":
+                gap = found.difference(name, "FastXML", metric)
+                rows[name][metric] |= {"gain": gap.value, "low": gap.low, "high": gap.high, "verdict": gap.verdict}
+                cell += f"  {gap.value:+.2f} ({gap.low:+.2f} to {gap.high:+.2f})"
+            cells += f"{cell:>33}"
+        print(f"  {name:20}{cells}", flush=True)
+    return {"data": data.name, "true A": true_a, "kept": kept, "models": rows}
 
 
 def main(arguments: list[str]) -> None:
-    """Print and keep one line for each dropping curve, assumed curve and dataset."""
+    """Print and keep a table for each dropping curve and data set, then say where the paper's claims hold."""
     n_trees = int(arguments[0]) if arguments else 20
-    rows = []
-    for data in complete_data():
-        if arguments[1:] and data.name not in arguments[1:]:
-            continue
-        for a in TRUE_A:
-            rows.append(learn_from_what_is_left(data, a, None, n_trees))
-            rows.append(learn_from_what_is_left(data, a, a, n_trees))
-        rows += [learn_from_what_is_left(data, REFERENCE_A, a, n_trees) for a in WRONG_A]
-    save_results("forest_missing_labels", {"n_trees": n_trees, "rows": rows})
+    assumed = {a: (a, *WRONG_A) if a == REFERENCE_A else (a,) for a in TRUE_A}
+    tables = [
+        learn_from_what_is_left(data, a, assumed[a], n_trees)
+        for data in complete_data()
+        if data.name in arguments[1:] or not arguments[1:]
+        for a in TRUE_A
+    ]
+    print("\nPfastXML against FastXML by nDCG@3 on complete labels:")
+    for table in tables:
+        for name, row in list(table["models"].items())[1:]:
+            print(f"  {table['data']}, dropped with A={table['true A']}, {name}: {row['ndcg@3']['verdict']}")
+    save_results("forest_missing_labels", {"n_trees": n_trees, "tables": tables})

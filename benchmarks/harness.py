@@ -274,8 +274,8 @@ def print_table(runs: dict[str, list[dict[str, Any]]], absent: dict[str, str], t
     columns = list(dict.fromkeys(key for figures in runs.values() for row in figures for key in row))
     ratios = [c for c in columns if c.endswith(" CPU-s")] or [c for c in columns if c.endswith(" s")]
     table = Table(
-        caption=f"medians, lowest-highest in brackets; × = CPU-seconds over {ours}'s in the same round (lowest-highest); "
-        f"{threads} threads"
+        caption=f"medians, lowest-highest in brackets; {threads} threads; "
+        f"× = CPU-seconds over {ours}'s in the same round (lowest-highest)"
     )
     table.add_column("contender")
     for column in columns:
