@@ -12,6 +12,20 @@ def represent(X, Y):
     return sums / np.where(norms > 0, norms, 1)
 
 
+def assign(products, room):
+    """The cluster of greatest product for each row of ``products``; clusters keep their ``room`` nearest rows."""
+    assignment = products.argmax(axis=1)
+    homeless = []
+    for cluster in range(products.shape[1]):
+        own = np.flatnonzero(assignment == cluster)
+        homeless += own[np.argsort(-products[own, cluster], kind="stable")][room:].tolist()
+    assignment[homeless] = -1
+    for row in sorted(homeless):
+        full = np.bincount(assignment[assignment >= 0], minlength=products.shape[1]) >= room
+        assignment[row] = np.where(full, -np.inf, products[row]).argmax()
+    return assignment
+
+
 def unpack(chunks, n_features):
     """Dense weights (n_edges, n_features) in float64, read back from the chunks."""
     weights = np.zeros((chunks.target.size, n_features))

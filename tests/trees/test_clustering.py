@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive.trees import represent
+from naive.trees import assign, represent
 from scipy import sparse
 
+from tailwise.kernels.clustering import assign_nearest
 from tailwise.kernels.problems import pack_rows
 from tailwise.trees import representation
 from tailwise.trees.clustering import split_in_many, split_in_two
@@ -95,6 +96,24 @@ def test_k_means_moves_every_label_to_its_nearest_centroid():
     cosines = dense @ centroids.T
     # The last round may still have gained a little.
     assert (cosines.max(axis=1) - cosines[np.arange(60), assignment]).mean() < 0.02
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.integers(6, 30))
+def test_crowded_clusters_keep_their_nearest_labels(seed, room):
+    vectors = random_rows(seed, n=30)
+    centroids = random_rows(seed + 1, n=5).toarray().T.copy()
+    centroids[:, 1] *= 5
+    assignment = np.empty(30, np.int32)
+    assign_nearest(vectors.indptr, vectors.indices, vectors.data, centroids, room, assignment)
+    np.testing.assert_array_equal(assignment, assign(vectors.toarray() @ centroids, room))
+
+
+def test_labels_that_resemble_nothing_are_spread():
+    vectors = np.vstack([np.eye(200, 260), np.pad(np.ones((200, 60)), ((0, 0), (200, 0)))]).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    sizes = np.bincount(split_in_many(packed(vectors), 40, np.random.default_rng(0)))
+    assert sizes.max() <= 4 * 400 / 40
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -126,19 +126,48 @@ def unit_centroids(indptr, indices, data, assignment, centroids):
 
 
 @njit(nogil=True, cache=True, boundscheck=False, fastmath={"contract", "nsz"})
-def assign_nearest(indptr, indices, data, centroids, assignment):
-    """Write the cluster of greatest inner product for each row; ties go to the lower cluster."""
+def _dot_centroids(indptr, indices, data, row, centroids, total):
+    total[:] = 0
+    for a in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
+        value = data[a]
+        column = centroids[np.uint64(indices[a])]
+        for cluster in range(centroids.shape[1]):
+            total[cluster] += value * column[cluster]
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def assign_nearest(indptr, indices, data, centroids, room, assignment):
+    """Write the cluster of greatest inner product for each row; ties go to the lower cluster.
+
+    A cluster keeps the ``room`` rows nearest to it (ties: the lower row); the others, in their order, go to the nearest
+    cluster that has room left. There must be room for all.
+    """
     n_clusters = centroids.shape[1]
+    n = assignment.shape[0]
     total = np.empty(n_clusters, np.float32)
-    for i in range(assignment.shape[0]):
-        total[:] = 0
-        for a in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            value = data[a]
-            column = centroids[np.uint64(indices[a])]
-            for cluster in range(n_clusters):
-                total[cluster] += value * column[cluster]
+    near = np.empty(n, np.float32)
+    size = np.zeros(n_clusters, np.int64)
+    for i in range(n):
+        _dot_centroids(indptr, indices, data, i, centroids, total)
         best = 0
         for cluster in range(1, n_clusters):
             if total[cluster] > total[best]:
                 best = cluster
         assignment[i] = best
+        near[i] = total[best]
+        size[best] += 1
+    if size.max() <= room:
+        return
+    size[:] = 0
+    homeless = np.zeros(n, np.bool_)
+    for i in np.argsort(-near, kind="mergesort"):
+        homeless[i] = size[assignment[i]] == room
+        size[assignment[i]] += not homeless[i]
+    for i in np.flatnonzero(homeless):
+        _dot_centroids(indptr, indices, data, i, centroids, total)
+        best = -1
+        for cluster in range(n_clusters):
+            if size[cluster] < room and (best < 0 or total[cluster] > total[best]):
+                best = cluster
+        assignment[i] = best
+        size[best] += 1

@@ -22,12 +22,16 @@ def find_labels(
     """The ``k`` most probable labels of each row. Time: ``beam`` nodes a depth, tree and row."""
     labels = np.empty((X.shape[0], k), np.int32)
     scores = np.empty((X.shape[0], k), np.float32)
-    rows = read_only(X.indptr), read_only(X.indices), read_only(X.data)
+    rows = _plain_rows(X)
 
     def search_block(block: tuple[int, int]) -> None:
         search_trees(chunks, (loss, beam, path_weight), X.shape[1], *rows, block, labels, scores)
 
-    map_blocks(search_block, _row_blocks(chunks, X.shape[0], beam), n_jobs=n_jobs)
+    if X.shape[0] == 1:
+        # Threads and progress bars would take longer to prepare than the search takes.
+        search_block((0, 1))
+    else:
+        map_blocks(search_block, _row_blocks(chunks, X.shape[0], beam), n_jobs=n_jobs)
     return TopK(labels, scores)
 
 
@@ -40,7 +44,7 @@ def find_visitors(
     """
     holds = np.zeros(tree.n_nodes, np.bool_)
     holds[np.repeat(np.arange(tree.n_nodes), np.diff(tree.first_edge))[tree.target < 0]] = True
-    rows = read_only(X.indptr), read_only(X.indices), read_only(X.data)
+    rows = _plain_rows(X)
 
     def visit_block(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
         return visit_nodes(chunks, loss, beam, X.shape[1], *rows, block, holds)
@@ -51,10 +55,14 @@ def find_visitors(
     return sparse.csr_array(pairs, shape=(tree.n_nodes, X.shape[0]))
 
 
+def _plain_rows(X: sparse.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The parts of X in the types for which the searches are compiled."""
+    indptr, indices = X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False)
+    return read_only(indptr), read_only(indices), read_only(X.data)
+
+
 def _row_blocks(chunks: Chunks, n_rows: int, beam: int) -> list[tuple[int, int]]:
     """As many rows at a time as share the reading of a node without filling memory with their scores."""
-    if n_rows == 1:
-        return [(0, 1)]
     widest = int(np.diff(chunks.first_edge).max(initial=1))
     a_row = min(chunks.target.shape[0], beam * widest * chunks.roots.shape[0])
     return row_blocks(n_rows, max(1, min(_ROWS_A_BLOCK, _SCORES_A_BLOCK // max(1, a_row))))

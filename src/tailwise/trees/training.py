@@ -79,7 +79,7 @@ def train_tree(
     to_nodes, to_labels = _blocks(tree, tree.target >= 0), _blocks(tree, tree.target < 0)
     upper = train(to_nodes, "nodes")
     if visit is not None:
-        visitors = visit(_pack_tree(tree, to_nodes, upper, X.shape[1]))
+        visitors = visit(join_trees([_pack_tree(tree, to_nodes, upper, X.shape[1])]))
     return _pack_tree(tree, to_nodes + to_labels, upper + train(to_labels, "labels"), X.shape[1])
 
 
