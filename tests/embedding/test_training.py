@@ -281,8 +281,10 @@ import numpy as np
 import torch
 sys.path.insert(0, {tests!r})
 from contracts import make_rows
+from scipy import sparse
 from tailwise import GLaS
-fitted = GLaS(dim=12, epochs=1, batch_size=600, learning_rate=0.02, random_state=0).fit(*make_rows(n_samples=9000))
+rows = [sparse.vstack([part] * 30) for part in make_rows(n_samples=300)]
+fitted = GLaS(dim=12, epochs=1, batch_size=600, learning_rate=0.02, random_state=0).fit(*rows)
 np.save(os.path.join({out!r}, "vectors" + os.environ.get("RANK", "")), fitted.label_vectors_)
 """
 
@@ -296,7 +298,8 @@ def test_two_processes_train_one_model(tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     first, second = (np.load(tmp_path / f"vectors{rank}.npy") for rank in (0, 1))
     np.testing.assert_array_equal(first, second)
-    alone = GLaS(dim=12, epochs=1, batch_size=600, learning_rate=0.02, random_state=0).fit(*make_rows(n_samples=9000))
+    rows = [sparse.vstack([part] * 30) for part in make_rows(n_samples=300)]  # batches of several parts, quickly made
+    alone = GLaS(dim=12, epochs=1, batch_size=600, learning_rate=0.02, random_state=0).fit(*rows)
     np.testing.assert_allclose(first, alone.label_vectors_, atol=0.02)
 
 
