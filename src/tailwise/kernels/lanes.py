@@ -16,7 +16,10 @@ _CACHE_LINE = 64
 _FLOATS = ir.VectorType(ir.FloatType(), LANES)
 _INT32 = ir.IntType(32)
 _INT64 = ir.IntType(64)
+_INTS = ir.VectorType(_INT32, LANES)
 _CONTRACT = ("contract",)
+_ROUNDING = 1.5 * 2**23
+_LN2_HIGH = 0.693359375
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -37,7 +40,7 @@ def dot_lanes(typing_context, weights, indices, data, start, stop, sums):
 
     def generate(context, builder, signature, arguments):
         weights, indices, data = (_pointer(context, builder, signature, arguments, n) for n in range(3))
-        sums = builder.bitcast(_pointer(context, builder, signature, arguments, 5), _FLOATS.as_pointer())
+        sums = _vectors(context, builder, signature, arguments, 5)
 
         def add(total, at):
             lanes = _load(builder, _lanes_of(builder, weights, indices, at))
@@ -60,9 +63,7 @@ def add_lanes(typing_context, weights, indices, data, start, stop, steps):
 
     def generate(context, builder, signature, arguments):
         weights, indices, data = (_pointer(context, builder, signature, arguments, n) for n in range(3))
-        steps = _load(
-            builder, builder.bitcast(_pointer(context, builder, signature, arguments, 5), _FLOATS.as_pointer())
-        )
+        steps = _load(builder, _vectors(context, builder, signature, arguments, 5))
 
         def add(carried, at):
             place = _lanes_of(builder, weights, indices, at)
@@ -75,6 +76,92 @@ def add_lanes(typing_context, weights, indices, data, start, stop, steps):
         return context.get_dummy_value()
 
     return signature, generate
+
+
+@intrinsic
+def sigmoid_lanes(typing_context, logits, shares):
+    """``shares[lane] = σ(logits[lane])``, σ(t) = 1 / (1 + exp(-t)), for all lanes; both hold sixteen float32."""
+    signature = types.void(logits, shares)
+
+    def generate(context, builder, signature, arguments):
+        logits, shares = (_vectors(context, builder, signature, arguments, n) for n in range(2))
+        _store(builder, _sigmoid(builder, _load(builder, logits)), shares)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
+def newton_lanes(typing_context, problems, brackets, logits, pending, shortest):
+    """One step towards the t where ``strength (σ(t) - old) + margin + t = 0``, for lanes with ``pending`` 1, not 0.
+
+    ``problems`` holds strength, margin and old, (3, 16); ``brackets`` what is below and above the root, (2, 16);
+    ``logits`` is t. A step of more than half the bracket becomes one to its middle, for Newton's method alone can run
+    in circles here. A lane whose step was below ``shortest`` is no longer pending, so that its result does not depend
+    on the other lanes. Returns whether a lane is pending.
+    """
+    signature = types.boolean(problems, brackets, logits, pending, types.float32)
+
+    def generate(context, builder, signature, arguments):
+        problems, brackets, logits, pending = (_vectors(context, builder, signature, arguments, n) for n in range(4))
+        places = [builder.gep(brackets, [_INT64(n)]) for n in range(2)]
+        strength, margin, old = (_load(builder, builder.gep(problems, [_INT64(n)])) for n in range(3))
+        low, high, t = _load(builder, places[0]), _load(builder, places[1]), _load(builder, logits)
+        zero, one = _constant(0), _constant(1)
+        share = _sigmoid(builder, t)
+        error = builder.fadd(_multiply_add(builder, strength, builder.fsub(share, old), margin), t)
+        above = builder.fcmp_ordered(">", error, zero)
+        low, high = builder.select(above, low, t), builder.select(above, t, high)
+        spread = builder.fmul(share, builder.fsub(one, share))
+        step = builder.fdiv(error, _multiply_add(builder, strength, spread, one))
+        half = builder.fmul(builder.fsub(high, low), _constant(0.5))
+        length = builder.select(builder.fcmp_ordered("<", step, zero), builder.fneg(step), step)
+        near = builder.fcmp_ordered("<=", length, half)
+        moved = builder.select(near, builder.fsub(t, step), builder.fadd(low, half))
+        was_pending = _load(builder, pending)
+        _store(builder, builder.select(builder.fcmp_ordered(">", was_pending, zero), moved, t), logits)
+        for value, place in zip((low, high), places, strict=True):
+            _store(builder, value, place)
+        long = builder.fcmp_ordered(">=", length, _spread(builder, arguments[4]))
+        is_pending = builder.select(long, was_pending, zero)
+        _store(builder, is_pending, pending)
+        bits = builder.bitcast(builder.fcmp_ordered(">", is_pending, zero), ir.IntType(LANES))
+        return builder.icmp_unsigned("!=", bits, ir.Constant(ir.IntType(LANES), 0))
+
+    return signature, generate
+
+
+def _sigmoid(builder, logits):
+    """1 / (1 + exp(-t)) within one part in 10⁶.
+
+    exp(x) is 2ⁿ exp(r) with n the whole number nearest to x log₂e, so that |r| <= ½ ln 2 and six terms are enough.
+    """
+    x = builder.fneg(logits)
+    x = builder.select(builder.fcmp_ordered("<", x, _constant(-80)), _constant(-80), x)
+    x = builder.select(builder.fcmp_ordered(">", x, _constant(80)), _constant(80), x)
+    # A number near 1.5 · 2²³ has no digits after the point: adding it rounds, and its low bits are n.
+    shifted = builder.fadd(builder.fmul(x, _constant(np.log2(np.e))), _constant(_ROUNDING))
+    n = builder.fsub(shifted, _constant(_ROUNDING))
+    r = _multiply_add(builder, n, _constant(-_LN2_HIGH), x)
+    r = _multiply_add(builder, n, _constant(_LN2_HIGH - np.log(2)), r)
+    series = _constant(1 / 720)
+    for term in (120, 24, 6, 2, 1, 1):
+        series = _multiply_add(builder, series, r, _constant(1 / term))
+    exponent = builder.add(builder.bitcast(shifted, _INTS), ir.Constant(_INTS, [127] * LANES))
+    power = builder.bitcast(builder.shl(exponent, ir.Constant(_INTS, [23] * LANES)), _FLOATS)
+    return builder.fdiv(_constant(1), _multiply_add(builder, series, power, _constant(1)))
+
+
+def _multiply_add(builder, a, b, c):
+    return builder.fadd(builder.fmul(a, b, flags=_CONTRACT), c, flags=_CONTRACT)
+
+
+def _constant(value):
+    return ir.Constant(_FLOATS, [float(np.float32(value))] * LANES)
+
+
+def _vectors(context, builder, signature, arguments, position):
+    return builder.bitcast(_pointer(context, builder, signature, arguments, position), _FLOATS.as_pointer())
 
 
 def _pointer(context, builder, signature, arguments, position):

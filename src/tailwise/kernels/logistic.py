@@ -8,13 +8,34 @@ whose weights lie side by side.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
-from tailwise.kernels.lanes import LANES, add_lanes, dot_lanes, zero_lanes
+from tailwise.kernels.lanes import LANES, add_lanes, dot_lanes, newton_lanes, sigmoid_lanes, zero_lanes
 
 _NEWTON_STEPS = 20
 _START_LENGTH = 10.0
+_SHORT_STEP = 1e-3
+_IGNORED = 0.1
+
+
+class _Room(NamedTuple):
+    """What the sixteen problems of one row need, float32."""
+
+    problems: np.ndarray
+    """(3, 16): strength, margin and σ(logit), as :func:`newton_lanes` takes them"""
+    brackets: np.ndarray
+    """(2, 16): below and above the root"""
+    roots: np.ndarray
+    """(16,)"""
+    shares: np.ndarray
+    """(16,): σ of the roots"""
+    movable: np.ndarray
+    """(16,): 1 for lanes to move, 0 for others"""
+    pending: np.ndarray
+    """(16,): 1 for lanes whose root is not found yet, 0 for others"""
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -30,8 +51,8 @@ def solve_logistic(rows, labels, settings):
     bias = np.empty(n_labels, np.float32)
     features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
     order = np.arange(n_rows)
-    costs = np.empty(n_rows * LANES, np.float32)
-    logits = np.empty(n_rows * LANES, np.float32)
+    costs = np.zeros(n_rows * LANES, np.float32)
+    logits = np.zeros(n_rows * LANES, np.float32)
     used = 0
     for first in range(0, n_labels, LANES):
         in_use = min(LANES, n_labels - first)
@@ -118,16 +139,24 @@ def _sweep(rows, order, in_use, weights, biases, costs, logits, worst, settings)
     Returns whether a lane is still at work.
     """
     scores = np.empty(LANES, np.float32)
+    at_work = np.zeros(LANES, np.float32)
     steps = np.zeros(LANES, np.float32)
+    room = _Room(
+        np.empty((3, LANES), np.float32),
+        np.empty((2, LANES), np.float32),
+        np.empty(LANES, np.float32),
+        np.empty(LANES, np.float32),
+        np.empty(LANES, np.float32),
+        np.empty(LANES, np.float32),
+    )
     scale_squared = np.float32(settings.bias_scale * settings.bias_scale)
-    ignored = np.float32(0.01 * settings.tol)
-    resting = np.empty(LANES, np.bool_)
+    ignored = np.float32(_IGNORED * settings.tol)
     working = False
-    for lane in range(LANES):
-        resting[lane] = lane >= in_use or worst[lane] <= settings.tol
-        working |= not resting[lane]
-        if not resting[lane]:
+    for lane in range(in_use):
+        if worst[lane] > settings.tol:
+            at_work[lane] = 1
             worst[lane] = 0
+            working = True
     if not working:
         return False
     for n in range(order.shape[0]):
@@ -136,53 +165,52 @@ def _sweep(rows, order, in_use, weights, biases, costs, logits, worst, settings)
         for lane in range(LANES):
             scores[lane] = biases[lane]
         dot_lanes(weights, rows.indices, rows.data, start, stop, scores)
-        curvature = rows.squares[row] + scale_squared
-        moved = False
-        for lane in range(in_use):
-            steps[lane] = 0
-            if resting[lane]:
-                continue
-            at = np.uint64(row * LANES + lane)
-            cost, logit = costs[at], logits[at]
-            margin = scores[lane] if cost > 0 else -scores[lane]
-            worst[lane] = max(worst[lane], min(abs(margin + logit), np.float32(1)) * _slope(margin, logit))
-            if abs(margin + logit) <= ignored:
-                continue
-            old, new, logit = _newton(margin, logit, curvature * abs(cost))
-            logits[at] = logit
-            steps[lane] = (new - old) * cost
-            biases[lane] += steps[lane] * scale_squared
-            moved |= steps[lane] != 0
-        if moved:
+        own = slice(row * LANES, (row + 1) * LANES)
+        if _find_movable(scores, costs[own], logits[own], at_work, worst, ignored, room):
+            _solve_row(costs[own], logits[own], rows.squares[row] + scale_squared, room, steps)
+            for lane in range(LANES):
+                biases[lane] += steps[lane] * scale_squared
             add_lanes(weights, rows.indices, rows.data, start, stop, steps)
     return True
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _slope(margin, logit):
-    """How strongly an error of the logit matters: 1 where the row is undecided or wrong, little where it is sure."""
-    return np.float32(2) / (np.float32(1) + np.exp(min(margin, -logit)))
+def _find_movable(scores, costs, logits, at_work, worst, ignored, room):
+    """Which lanes have an error worth a step, ``room.movable``; notes each lane's worst; returns whether any has."""
+    margins, shares = room.problems[1], room.shares
+    for lane in range(LANES):
+        margins[lane] = scores[lane] if costs[lane] > 0 else -scores[lane]
+        room.roots[lane] = max(-margins[lane], logits[lane])
+    # How strongly an error of the logit matters: 2 σ, near 0 where the row is sure.
+    sigmoid_lanes(room.roots, shares)
+    found = False
+    for lane in range(LANES):
+        error = abs(margins[lane] + logits[lane])
+        worst[lane] = max(worst[lane], at_work[lane] * min(error, np.float32(1)) * np.float32(2) * shares[lane])
+        room.movable[lane] = at_work[lane] if error > ignored else np.float32(0)
+        found |= room.movable[lane] > 0
+    return found
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _newton(margin, logit, strength):
-    """Solve ``strength (σ(t) - σ(logit)) + margin + t = 0``; returns σ(logit), σ(t) and t."""
-    one = np.float32(1)
-    old = one / (one + np.exp(-logit))
-    low, high = -margin - strength * (one - old), -margin + strength * old
-    t = min(max(logit, low), high)
-    share = old
+def _solve_row(costs, logits, curvature, room, steps):
+    """Move the movable lanes of one row: t with ``strength (σ(t) - σ(logit)) + margin + t = 0`` becomes the logit.
+
+    ``steps`` becomes what this adds to α z.
+    """
+    strengths, margins, old = room.problems[0], room.problems[1], room.problems[2]
+    sigmoid_lanes(logits, old)
+    for lane in range(LANES):
+        strengths[lane] = curvature * abs(costs[lane])
+        low = -margins[lane] - strengths[lane] * (np.float32(1) - old[lane])
+        high = low + strengths[lane]
+        room.brackets[0, lane], room.brackets[1, lane] = low, high
+        room.roots[lane] = min(max(logits[lane], low), high)
+        room.pending[lane] = room.movable[lane]
     for _ in range(_NEWTON_STEPS):
-        share = one / (one + np.exp(-t))
-        error = strength * (share - old) + margin + t
-        if error > 0:
-            high = t
-        else:
-            low = t
-        step = error / (one + strength * share * (one - share))
-        t -= step
-        if not low <= t <= high:
-            t = np.float32(0.5) * (low + high)
-        if abs(step) < np.float32(1e-3):
+        if not newton_lanes(room.problems, room.brackets, room.roots, room.pending, _SHORT_STEP):
             break
-    return old, one / (one + np.exp(-t)), t
+    sigmoid_lanes(room.roots, room.shares)
+    for lane in range(LANES):
+        steps[lane] = room.movable[lane] * (room.shares[lane] - old[lane]) * costs[lane]
+        logits[lane] = room.roots[lane] if room.movable[lane] > 0 else logits[lane]
