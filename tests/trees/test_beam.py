@@ -84,7 +84,7 @@ def random_weights(seed, n_children, n_features, density):
 def test_every_form_of_chunk_is_read_back_and_searched(n_children, n_features, density, bitmap, dense):
     weights = random_weights(n_children, n_children, n_features, density)
     scale, bits, _, _, _, _, runs, _, _ = pack_chunk(
-        weights.indptr, weights.indices.astype(np.int32), weights.data, n_features
+        weights.indptr.astype(np.int64), weights.indices.astype(np.int32), weights.data, n_features
     )
     assert ((bits == BITMAP) == bitmap or weights.nnz == 0) and (runs.size == 0) == dense
     rng = np.random.default_rng(0)

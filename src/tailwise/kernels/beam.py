@@ -176,7 +176,7 @@ def _grown(array, size):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _descend(chunks, loss, beam, x_indptr, x_indices, x_data, first_row, frontier, logs, below, place_of):
+def descend(chunks, loss, beam, x_indptr, x_indices, x_data, first_row, frontier, logs, below, place_of):
     """One level down: ``(below, offsets, next frontier, its logs)``.
 
     ``below`` has the log-probabilities of the edges below ``frontier[i, j]`` from ``offsets[i, j]`` on. A row's next
@@ -214,35 +214,6 @@ def _descend(chunks, loss, beam, x_indptr, x_indices, x_data, first_row, frontie
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def visit_nodes(chunks, loss, beam, n_features, x_indptr, x_indices, x_data, block, wanted):
-    """Which of the ``wanted`` nodes (n_nodes,) bool of one tree the beams of rows ``block[0]:block[1]`` reach.
-
-    Returns ``(rows, nodes)`` int32, one entry a pair.
-    """
-    first_row, last_row = block
-    n_rows = last_row - first_row
-    place_of = np.zeros(n_features, np.uint32)
-    rows = np.empty(1024, np.int32)
-    nodes = np.empty(1024, np.int32)
-    n = 0
-    below = np.empty(1024, np.float32)
-    frontier = np.full((n_rows, 1), chunks.roots[0], np.int32)
-    logs = np.zeros((n_rows, 1), np.float32)
-    while frontier.shape[1] > 0:
-        rows, nodes = _grown(rows, n + frontier.size), _grown(nodes, n + frontier.size)
-        for i in range(n_rows):
-            for node in frontier[i]:
-                if node >= 0 and wanted[node]:
-                    rows[n] = first_row + i
-                    nodes[n] = node
-                    n += 1
-        below, _, frontier, logs = _descend(
-            chunks, loss, beam, x_indptr, x_indices, x_data, first_row, frontier, logs, below, place_of
-        )
-    return rows[:n], nodes[:n]
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
 def search_trees(chunks, how, n_features, x_indptr, x_indices, x_data, block, labels, scores):
     """Top-k labels of rows ``block[0]:block[1]`` by the mean over trees of their probabilities.
 
@@ -261,13 +232,13 @@ def search_trees(chunks, how, n_features, x_indptr, x_indices, x_data, block, la
     found_row = np.empty(1024, np.int32)
     found_label = np.empty(1024, np.int32)
     found_log = np.empty(1024, np.float32)
-    n_found = n_first = 0
+    n_found, n_first = np.int64(0), np.int64(0)
     below = np.empty(1024, np.float32)
     for tree in range(n_trees):
         frontier = np.full((n_rows, 1), chunks.roots[tree], np.int32)
         logs = np.zeros((n_rows, 1), np.float32)
         while frontier.shape[1] > 0:
-            below, offsets, next_frontier, next_logs = _descend(
+            below, offsets, next_frontier, next_logs = descend(
                 chunks, loss, beam, x_indptr, x_indices, x_data, first_row, frontier, logs, below, place_of
             )
             room = n_found + below.shape[0]

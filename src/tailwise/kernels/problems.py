@@ -71,30 +71,39 @@ def pack_rows(
         indptr = indptr.astype(np.int64, copy=False)
         parts = (indptr, indices, data, _squares(indptr, data), np.arange(n_features, dtype=np.int32))
     else:
-        parts = _gather(indptr, indices, data, n_features, rows.astype(np.int64, copy=False))
+        given = read_only(indptr), read_only(indices), read_only(data)
+        parts = _gather(*given, n_features, rows.astype(np.int64, copy=False))
     return Rows(*(read_only(part) for part in parts))
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def by_feature(begin, count, features, values, n_features):
-    """Weights of labels as CSR by feature: (indptr, labels, values), labels ascending.
+def turn_by_feature(starts, labels, keys, values, n_features):
+    """Turn weights by label into weights by feature, in place; returns the indptr of the features.
 
-    Label l's weights are entries ``begin[l] : begin[l] + count[l]``. Writes the result and nothing else: a sort
-    through coordinates would take three times the memory.
+    The weights of ``labels[n]`` are entries ``starts[n] : starts[n + 1]``, ``starts`` ascending. ``keys`` holds the feature
+    of each entry and becomes its label, in no order within a feature. Each entry is read once and written once, where
+    it belongs (a cycle of displaced entries at a time): a copy would double the memory of a large model.
     """
     indptr = np.zeros(n_features + 1, np.int64)
-    for a in range(features.shape[0]):
-        indptr[features[a] + 1] += 1
+    for a in range(keys.shape[0]):
+        indptr[keys[a] + 1] += 1
     for feature in range(n_features):
         indptr[feature + 1] += indptr[feature]
     place = indptr[:-1].copy()
-    labels, sorted_values = np.empty(features.shape[0], np.int32), np.empty(features.shape[0], np.float32)
-    for label in range(begin.shape[0]):
-        for a in range(begin[label], begin[label] + count[label]):
-            at = place[features[a]]
-            labels[at], sorted_values[at] = label, values[a]
-            place[features[a]] = at + 1
-    return indptr, labels, sorted_values
+    for feature in range(n_features):
+        while place[feature] < indptr[feature + 1]:
+            first = at = place[feature]
+            key, value = keys[at], values[at]
+            label = labels[np.searchsorted(starts, at, side="right") - 1]
+            while key != feature:
+                at = place[key]
+                place[key] = at + 1
+                key, keys[at] = keys[at], label
+                value, values[at] = values[at], value
+                label = labels[np.searchsorted(starts, at, side="right") - 1]
+            keys[first], values[first] = label, value
+            place[feature] = first + 1
+    return indptr
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

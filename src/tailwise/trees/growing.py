@@ -42,13 +42,14 @@ def grow_trees(
     numbers, so trees do not depend on ``n_jobs``.
     """
     labels = np.sort(labels).astype(np.int32)
+    indptr = vectors.indptr.astype(np.int64, copy=False)
     roots: list[list[Any]] = [[] for _ in seeds]
     level = [_Growing(tree, 0, 0, labels, root) for tree, root in enumerate(roots)]
 
     def split_node(node: _Growing) -> list[np.ndarray]:
         if node.labels.size <= max_leaf or node.depth >= max_depth:
             return [node.labels]
-        own = pack_rows(vectors.indptr, vectors.indices, vectors.data, vectors.shape[1], node.labels)
+        own = pack_rows(indptr, vectors.indices, vectors.data, vectors.shape[1], node.labels)
         rng = np.random.default_rng([seeds[node.tree], node.depth, node.number])
         assignment = split(own, rng)
         sizes = np.bincount(assignment)

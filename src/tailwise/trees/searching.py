@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK
-from tailwise.kernels.beam import search_trees, visit_nodes
+from tailwise.kernels.beam import descend, search_trees
 from tailwise.kernels.chunks import Chunks
 from tailwise.parallel import map_blocks, row_blocks
 from tailwise.trees.structure import LabelTree
@@ -47,7 +47,16 @@ def find_visitors(
     rows = _plain_rows(X)
 
     def visit_block(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-        return visit_nodes(chunks, loss, beam, X.shape[1], *rows, block, holds)
+        first, last = block
+        frontier, logs = np.zeros((last - first, 1), np.int32), np.zeros((last - first, 1), np.float32)
+        below, place_of = np.empty(1024, np.float32), np.zeros(X.shape[1], np.uint32)
+        visitors, nodes = [], []
+        while frontier.shape[1]:
+            row, at = np.nonzero((frontier >= 0) & holds[frontier])
+            visitors.append(first + row)
+            nodes.append(frontier[row, at])
+            below, _, frontier, logs = descend(chunks, loss, beam, *rows, first, frontier, logs, below, place_of)
+        return np.concatenate(visitors).astype(np.int32), np.concatenate(nodes)
 
     visits = map_blocks(visit_block, _row_blocks(chunks, X.shape[0], beam), n_jobs=n_jobs)
     visitor, node = (np.concatenate(part) for part in zip(*visits, strict=True))

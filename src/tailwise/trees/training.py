@@ -46,6 +46,7 @@ def train_tree(
     of the positives and of the negatives of each edge. Memory: the result twice, and the rows of one node a thread.
     """
     rows_of = Y.T.tocsr()[tree.order]
+    indptr = X.indptr.astype(np.int64, copy=False)
     visitors: sparse.csr_array | None = None
 
     def rows_below(first: int, last: int) -> np.ndarray:
@@ -56,7 +57,7 @@ def train_tree(
         rows = np.unique(rows_below(first, last))
         if visitors is not None:
             rows = np.union1d(rows, visitors.indices[slice(*visitors.indptr[block.node : block.node + 2])])
-        problem = pack_rows(X.indptr, X.indices, X.data, X.shape[1], None if rows.size == X.shape[0] else rows)
+        problem = pack_rows(indptr, X.indices, X.data, X.shape[1], None if rows.size == X.shape[0] else rows)
         positions = [np.searchsorted(rows, np.unique(rows_below(edge, edge + 1))) for edge in block.edges]
         sizes = [own.size for own in positions]
         labels = Labels(
