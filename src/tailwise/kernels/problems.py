@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+_PAGE = 128
+
 
 class Rows(NamedTuple):
     """Rows to learn from, features renumbered so that only those in use take room. Read-only for solvers."""
@@ -80,9 +82,9 @@ def pack_rows(
 def turn_by_feature(starts, labels, keys, values, n_features):
     """Turn weights by label into weights by feature, in place; returns the indptr of the features.
 
-    The weights of ``labels[n]`` are entries ``starts[n] : starts[n + 1]``, ``starts`` ascending. ``keys`` holds the feature
-    of each entry and becomes its label, in no order within a feature. Each entry is read once and written once, where
-    it belongs (a cycle of displaced entries at a time): a copy would double the memory of a large model.
+    The weights of ``labels[n]`` are entries ``starts[n] : starts[n + 1]``, ``starts`` ascending. ``keys`` holds the
+    feature of each entry and becomes its label, in no order within a feature. Each entry is read once and written once,
+    where it belongs (a cycle of displaced entries at a time): a copy would double the memory of a large model.
     """
     indptr = np.zeros(n_features + 1, np.int64)
     for a in range(keys.shape[0]):
@@ -90,20 +92,30 @@ def turn_by_feature(starts, labels, keys, values, n_features):
     for feature in range(n_features):
         indptr[feature + 1] += indptr[feature]
     place = indptr[:-1].copy()
+    guide = np.searchsorted(starts, np.arange(0, keys.shape[0], _PAGE), side="right") - 1
     for feature in range(n_features):
         while place[feature] < indptr[feature + 1]:
             first = at = place[feature]
             key, value = keys[at], values[at]
-            label = labels[np.searchsorted(starts, at, side="right") - 1]
+            label = labels[_find_label(starts, guide, at)]
             while key != feature:
                 at = place[key]
                 place[key] = at + 1
                 key, keys[at] = keys[at], label
                 value, values[at] = values[at], value
-                label = labels[np.searchsorted(starts, at, side="right") - 1]
+                label = labels[_find_label(starts, guide, at)]
             keys[first], values[first] = label, value
             place[feature] = first + 1
     return indptr
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _find_label(starts, guide, at):
+    """The last n with ``starts[n] <= at``, from that of the first entry of its page."""
+    n = guide[at // _PAGE]
+    while n + 1 < starts.shape[0] and starts[n + 1] <= at:
+        n += 1
+    return n
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

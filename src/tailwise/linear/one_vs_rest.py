@@ -10,7 +10,8 @@ from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
 from tailwise.errors import InvalidInput
-from tailwise.kernels.problems import Labels, Rows, Weights, by_feature, pack_rows
+from tailwise.kernels.problems import Labels, Rows, Weights, pack_rows
+from tailwise.linear.weight_store import WeightStore
 from tailwise.parallel import map_blocks
 from tailwise.scoring import predict_topk_linear
 from tailwise.validation import as_rng, check_choice, check_number, unit_rows
@@ -84,13 +85,13 @@ class OneVsRest(XMCModel):
         size = self._labels_a_block
         blocks = [order[start : start + size] for start in range(0, order.size, size)]
 
-        def solve(block: np.ndarray) -> Weights:
-            return self._solve(rows, _labels_of(by_label, block, costs, self.C_), seed, prepared)
+        store = WeightStore(X.shape[1], self.n_labels_)
 
-        solved = map_blocks(
-            solve, blocks, n_jobs=self.n_jobs, description=f"Training {type(self).__name__}", weight=len
-        )
-        self.weights_, self.bias_ = _assemble(solved, order, X.shape[1], self.n_labels_)
+        def solve(block: np.ndarray) -> None:
+            store.add(block, self._solve(rows, _labels_of(by_label, block, costs, self.C_), seed, prepared))
+
+        map_blocks(solve, blocks, n_jobs=self.n_jobs, description=f"Training {type(self).__name__}", weight=len)
+        self.weights_, self.bias_ = store.finish()
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         X = unit_rows(X) if self.normalize else X
@@ -118,22 +119,3 @@ def _labels_of(by_label: sparse.csc_array, block: np.ndarray, costs: np.ndarray,
         np.repeat(costs[block], counts).astype(np.float32),
         np.full(block.size, negative_cost, np.float32),
     )
-
-
-def _assemble(
-    solved: list[Weights], order: np.ndarray, n_features: int, n_labels: int
-) -> tuple[sparse.csr_array, np.ndarray]:
-    """Blocks of solutions, whose labels are ``order``, as (n_features, n_labels) CSR and biases."""
-    bias = np.full(n_labels, -np.inf, np.float32)
-    begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
-    if solved:
-        bias[order] = np.concatenate([block.bias for block in solved])
-        count[order] = np.concatenate([np.diff(block.indptr) for block in solved])
-        begin[order] = np.cumsum(count[order]) - count[order]
-    features = np.concatenate([np.empty(0, np.int32), *(block.features for block in solved)])
-    values = np.concatenate([np.empty(0, np.float32), *(block.values for block in solved)])
-    solved.clear()
-    indptr, labels, sorted_values = by_feature(begin, count, features, values, n_features)
-    if labels.size < 2**31:
-        indptr = indptr.astype(np.int32)
-    return sparse.csr_array((sorted_values, labels, indptr), shape=(n_features, n_labels)), bias

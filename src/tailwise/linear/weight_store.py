@@ -1,0 +1,51 @@
+"""Weights of many labels, gathered block by block and turned by feature, in the memory of the model alone."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+import numpy as np
+from scipy import sparse
+
+from tailwise.kernels.problems import Weights, turn_by_feature
+
+
+class WeightStore:
+    """Takes blocks of solved labels in any order; gives (n_features, n_labels) CSR weights and biases.
+
+    The result does not depend on the order. Threads may add at the same time.
+    """
+
+    def __init__(self, n_features: int, n_labels: int) -> None:
+        self._n_features = n_features
+        self._bias = np.full(n_labels, -np.inf, np.float32)
+        self._features, self._values = np.empty(0, np.int32), np.empty(0, np.float32)
+        self._labels: list[np.ndarray] = []
+        self._starts: list[np.ndarray] = []
+        self._lock = Lock()
+
+    def add(self, labels: np.ndarray, weights: Weights) -> None:
+        """Keep the weights of ``labels``, in their order."""
+        with self._lock:
+            used = self._features.size
+            self._labels.append(labels)
+            self._starts.append(used + weights.indptr[:-1])
+            # Grown where they lie: lists of blocks would be there beside the arrays made of them.
+            for kept, new in ((self._features, weights.features), (self._values, weights.values)):
+                kept.resize(used + new.size, refcheck=False)
+                kept[used:] = new
+            self._bias[labels] = weights.bias
+
+    def finish(self) -> tuple[sparse.csr_array, np.ndarray]:
+        """Weights and biases; labels that were never added have the bias -inf. The store is empty afterwards."""
+        labels = np.concatenate([np.empty(0, np.int32), *self._labels]).astype(np.int32)
+        starts = np.concatenate([np.empty(0, np.int64), *self._starts]).astype(np.int64)
+        features, values = self._features, self._values
+        self._features, self._values = np.empty(0, np.int32), np.empty(0, np.float32)
+        indptr = turn_by_feature(starts, labels, features, values, self._n_features)
+        if features.size < 2**31:
+            indptr = indptr.astype(np.int32)
+        weights = sparse.csr_array((values, features, indptr), shape=(self._n_features, self._bias.size))
+        weights.has_sorted_indices = False
+        weights.sort_indices()
+        return weights, self._bias
