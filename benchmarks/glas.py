@@ -24,6 +24,7 @@ from benchmarks.harness import Matrices, matrices, measure, save_results
 QUESTION = "What do GLaS, its regulariser and input dropout bring on EURLex-4K?"
 PUBLISHED = {"P@1": 77.5, "P@3": 65.01, "P@5": 54.37, "PSP@1": 49.77, "PSP@3": 51.05, "PSP@5": 53.82}
 CHOSEN = {"early_stopping": False}
+TILTS = (0.3, 0.5)
 ABLATION: dict[str, dict[str, Any]] = {
     "GLaS, input dropout 0.8": {"input_dropout": 0.8},
     "spread-out": {"regularizer": "spreadout", "input_dropout": 0.8},
@@ -71,18 +72,22 @@ def fit_and_score(data: Matrices, **params: Any) -> dict[str, Any]:
 
 
 def headline(dim: int = 1024) -> list[dict[str, Any]]:
-    """The model at the published size beside the published figures."""
+    """The model at the published size beside the published figures, as it comes and with rare labels favoured more."""
     data = matrices("eurlex-4k")
-    figures = fit_and_score(data, dim=dim)
     table = Table(title=f"GLaS, d = {dim}, EURLex-4K")
     for column in ("", *PUBLISHED, "CPU-s", "s"):
         table.add_column(column, justify="right")
     table.add_row("published", *(f"{v:.1f}" for v in PUBLISHED.values()), "–", "–")
-    table.add_row("ours", *(f"{figures[n]:.1f}" for n in PUBLISHED), f"{figures['CPU-s']:.0f}", f"{figures['s']:.0f}")
-    paper = [f"{figures[n]:.1f}" if n[1] == "@" else f"{figures[n + ' (test counts)']:.1f}" for n in PUBLISHED]
-    table.add_row("ours, propensities from test counts", *paper, "", "")
+    runs = []
+    for tau in TILTS:
+        figures = fit_and_score(data, dim=dim, logit_adjustment=tau)
+        runs.append({"logit_adjustment": tau, **figures})
+        usual = [f"{figures[name]:.1f}" for name in PUBLISHED]
+        theirs = ["" if n.startswith("P@") else f"{figures[n + ' (test counts)']:.1f}" for n in PUBLISHED]
+        table.add_row(f"logit_adjustment {tau:g}", *usual, f"{figures['CPU-s']:.0f}", f"{figures['s']:.0f}")
+        table.add_row("propensities from test counts", *theirs, "", "")
     show(table)
-    return [figures]
+    return runs
 
 
 def ablation(seeds: int = 3, dim: int = 128) -> list[dict[str, Any]]:
@@ -93,7 +98,8 @@ def ablation(seeds: int = 3, dim: int = 128) -> list[dict[str, Any]]:
     for column in ("", *SHOWN):
         table.add_column(column, justify="right" if column else "left")
     for name, changes in ABLATION.items():
-        mine = [fit_and_score(data, dim=dim, random_state=seed, **changes) for seed in range(seeds)]
+        settings = {"dim": dim, "logit_adjustment": TILTS[1], **changes}
+        mine = [fit_and_score(data, random_state=seed, **settings) for seed in range(seeds)]
         for seed, run in enumerate(mine):
             runs.append({"setting": name, "seed": seed, **run, "gap": run["train P@1"] - run["P@1"]})
         cells = [spread([run[key] for run in runs[-seeds:]]) for key in SHOWN]
