@@ -1,9 +1,12 @@
 """How does a label tree grow with the number of labels: training time and memory, model size, time of one row?
 
+``python -m benchmarks tree_scaling [size …] [--repeats N] [--trees N]``
+
 Synthetic long-tailed data with as many rows as labels: 10,000, 100,000 and 500,000, or the sizes given as arguments.
-Each size runs in a process of its own: drawing the data, one Bonsai tree, saving, opening by mmap, single rows from
-the mapped model and batches. "peak MB" is the process' whole peak, data included. A model that searches all labels
-would take fifty times longer a row at 500,000 than at 10,000; a tree's time grows with the logarithm.
+Each size runs in a process of its own: drawing the data, one Bonsai tree (or ``--trees``), saving, opening by mmap,
+single rows from the mapped model and batches on two threads, both ``--repeats`` times: the median, and the lowest and
+highest. "peak MB" is the process' whole peak, data included. A model that searches all labels would take fifty times
+longer a row at 500,000 than at 10,000; a tree's time grows with the logarithm.
 """
 
 from __future__ import annotations
@@ -22,30 +25,50 @@ from benchmarks.harness import ROOT, folder_mb, measure, save_results
 
 QUESTION = "How do training, memory and the time of one row grow with the number of labels?"
 SIZES = (10_000, 100_000, 500_000)
+THREADS = 2
 _ROWS = 500
 
 
 def main(arguments: list[str]) -> None:
+    arguments = list(arguments)
+    repeats, trees = _take(arguments, "--repeats", 3), _take(arguments, "--trees", 1)
     sizes = [int(text.replace("_", "")) for text in arguments] or list(SIZES)
     rows = []
     for size in sizes:
-        code = f"import json; from benchmarks.tree_scaling import grow; print(json.dumps(grow({size})))"
+        call = f"grow({size}, {repeats}, {trees})"
+        code = f"import json; from benchmarks.tree_scaling import grow; print(json.dumps({call}))"
         done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
         if done.returncode:
             print(done.stderr, file=sys.stderr)
             raise SystemExit(f"{size:,} labels failed")
         rows.append(json.loads(done.stdout.splitlines()[-1]))
-        print("  " + ", ".join(f"{name} {value:,.4g}" for name, value in rows[-1].items()))
+        print("  " + ", ".join(f"{name} {_show(value)}" for name, value in rows[-1].items()))
     first = rows[0]
     for row in rows[1:]:
         print(
             f"  {row['labels'] / first['labels']:g} times the labels: one row takes "
-            f"{row['one row ms'] / first['one row ms']:.2f} times as long"
+            f"{statistics.median(row['one row ms']) / statistics.median(first['one row ms']):.2f} times as long"
         )
     save_results("tree_scaling", {"sizes": rows})
 
 
-def grow(n_labels: int) -> dict[str, Any]:
+def _take(arguments: list[str], option: str, default: int) -> int:
+    """The number after ``option``, both removed from the arguments."""
+    if option not in arguments:
+        return default
+    at = arguments.index(option)
+    value = int(arguments[at + 1])
+    del arguments[at : at + 2]
+    return value
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, list):
+        return f"{statistics.median(value):,.4g} [{min(value):,.4g}-{max(value):,.4g}]"
+    return f"{value:,.4g}"
+
+
+def grow(n_labels: int, repeats: int, n_trees: int) -> dict[str, Any]:
     import numpy as np
 
     import tailwise
@@ -55,7 +78,7 @@ def grow(n_labels: int) -> dict[str, Any]:
     Bonsai(n_trees=1, arity=4, max_leaf=5).fit(warm.X_train, warm.Y_train).predict_topk(warm.X_test)
     data = make_longtail(n_labels, max(5_000, n_labels // 5), n_labels, test_fraction=0.02, random_state=0)
     with measure() as train:
-        model = Bonsai(n_trees=1, random_state=0).fit(data.X_train, data.Y_train)
+        model = Bonsai(n_trees=n_trees, random_state=0, n_jobs=THREADS).fit(data.X_train, data.Y_train)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
@@ -65,14 +88,13 @@ def grow(n_labels: int) -> dict[str, Any]:
         mapped = tailwise.load(path, verify=False)
         opened = time.perf_counter() - start
         X = data.X_test[:2000]
-        taken = []
-        for i in range(_ROWS):
-            row = X[[i % X.shape[0]]]
-            start = time.perf_counter()
-            mapped.predict_topk(row, 5)
-            taken.append(time.perf_counter() - start)
-    with measure() as batch:
-        top = model.predict_topk(X, 5)
+        rows = [X[[i % X.shape[0]]] for i in range(_ROWS)]
+        one = [_median_ms(mapped, rows) for _ in range(repeats)]
+    batches = []
+    for _ in range(repeats):
+        with measure() as batch:
+            top = model.predict_topk(X, 5)
+        batches.append(batch)
     hits = [data.Y_test[i, labels[0]] for i, labels in enumerate(top.labels) if labels[0] >= 0]
     return {
         "labels": n_labels,
@@ -83,8 +105,18 @@ def grow(n_labels: int) -> dict[str, Any]:
         "peak MB": peak,
         "model MB": size,
         "open ms": 1e3 * opened,
-        "one row ms": 1e3 * statistics.median(taken[50:]),
-        "batch s/1,000": batch.wall / X.shape[0] * 1000,
-        "batch CPU-s/1,000": batch.cpu / X.shape[0] * 1000,
+        "one row ms": one,
+        "batch s/1,000": [batch.wall / X.shape[0] * 1000 for batch in batches],
+        "batch CPU-s/1,000": [batch.cpu / X.shape[0] * 1000 for batch in batches],
         "P@1": 100 * float(np.mean(hits)),
     }
+
+
+def _median_ms(model: Any, rows: list[Any]) -> float:
+    """Median time of one row, after a few to warm up."""
+    taken = []
+    for row in rows:
+        start = time.perf_counter()
+        model.predict_topk(row, 5)
+        taken.append(time.perf_counter() - start)
+    return 1e3 * statistics.median(taken[50:])

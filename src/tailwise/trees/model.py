@@ -38,9 +38,10 @@ EFFORT: dict[str, dict[str, Any]] = {
 class LabelTreeModel(XMCModel):
     """Linear classifiers at the edges of trees over labels; a subclass says how trees are grown.
 
-    The probability of a label is the product of the probabilities of the edges on its path, averaged over trees. An
-    edge's margin ``s = w·x + b`` becomes the probability ``exp(-max(0, 1 - s)²)`` (squared hinge) or ``1/(1 + e^-s)``
-    (logistic). Prediction follows the ``beam`` most probable nodes of each depth.
+    The probability of a label is that of its own edge times those of the edges above it to the power of
+    ``path_weight_``, averaged over trees. An edge's margin ``s = w·x + b`` becomes the probability
+    ``exp(-max(0, 1 - s)²)`` (squared hinge) or ``1/(1 + e^-s)`` (logistic). Prediction follows the ``beam`` most probable
+    nodes of each depth.
     """
 
     scores_are_probabilities = True
