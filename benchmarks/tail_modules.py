@@ -35,7 +35,7 @@ def share_fits(base: Any) -> Any:
             self.base = base
 
         def _fit(self, X: Any, Y: Any) -> None:
-            key = (repr(self.base), X.shape, X.indices[:1000].tobytes(), X.data.tobytes(), Y.shape, Y.indices.tobytes())
+            key = (repr(self.base), *(hash(part.tobytes()) for part in (X.indices, X.data, Y.indices, Y.indptr)))
             if key not in fitted:
                 fitted[key] = clone(self.base).fit(X, Y)
             self.base_ = fitted[key]

@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import tailwise as tw
-from tailwise.tail import trade_off_curve
+from tailwise.tail import plot_classifier_norms, trade_off_curve
 from tailwise.tail.wrapper import as_probabilities
 
 IMAGES = Path(__file__).parent / "images"
@@ -66,9 +66,23 @@ def tradeoff() -> None:
     save(ax.figure, "tradeoff")
 
 
+def classifier_norms() -> None:
+    """Weight norm against label frequency on EURLex-4K: plain, weighted by propensity, and with an augmented tail."""
+    data = tw.load_dataset("eurlex-4k")
+    models = {
+        "DiSMEC": tw.DiSMEC(),
+        "PWDiSMEC": tw.PWDiSMEC(),
+        "TailAugmented(DiSMEC)": tw.TailAugmented(tw.DiSMEC(), random_state=0),
+    }
+    for model in models.values():
+        model.fit(data.X_train, data.Y_train)
+    save(plot_classifier_norms(models).figure, "classifier-norms")
+
+
 if __name__ == "__main__":
     plt.switch_backend("svg")
     plt.rcParams["svg.hashsalt"] = "tailwise"
     propensity()
     unbiased()
     tradeoff()
+    classifier_norms()
