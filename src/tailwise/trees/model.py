@@ -40,8 +40,8 @@ class LabelTreeModel(XMCModel):
 
     The probability of a label is that of its own edge times those of the edges above it to the power of
     ``path_weight_``, averaged over trees. An edge's margin ``s = w·x + b`` becomes the probability
-    ``exp(-max(0, 1 - s)²)`` (squared hinge) or ``1/(1 + e^-s)`` (logistic). Prediction follows the ``beam`` most probable
-    nodes of each depth.
+    ``exp(-max(0, 1 - s)²)`` (squared hinge) or ``1/(1 + e^-s)`` (logistic). Prediction follows the ``beam`` most
+    probable nodes of each depth.
     """
 
     scores_are_probabilities = True
