@@ -11,7 +11,7 @@ from scipy import sparse
 from tailwise.base import TopK, XMCModel
 from tailwise.kernels.beam import LOGISTIC, SQUARED_HINGE
 from tailwise.kernels.chunks import Chunks
-from tailwise.kernels.solve import Options, solve_block
+from tailwise.kernels.solve import DEFAULT_C, Options, solve_block
 from tailwise.parallel import count_jobs
 from tailwise.trees.searching import find_labels, find_visitors
 from tailwise.trees.structure import LabelTree, tree_from_user
@@ -20,8 +20,6 @@ from tailwise.trees.weighting import check_leaf_weighting, leaf_costs
 from tailwise.validation import as_rng, check_choice, check_number
 
 LOSSES = {"squared_hinge": SQUARED_HINGE, "logistic": LOGISTIC}
-DEFAULT_C = {"squared_hinge": 1.0, "logistic": 16.0}
-
 NEGATIVES = ("beam", "siblings")
 PATH_WEIGHTS = {"beam": 0.3, "siblings": 1.0}
 """Exponent of a path's probability: classifiers that know the rows of other nodes need less of the path's word. On
