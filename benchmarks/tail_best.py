@@ -16,7 +16,7 @@ PUBLISHED = {
     "RankNet, BERT features": (48.4, 52.9, 55.7),
 }
 _KINDS = ("DiSMEC", "PWDiSMEC", "Centroid", "NearestRows", "NearestFew")
-MEMBERS = (*_KINDS, *(f"Sublinear({kind})" for kind in _KINDS), "Sublinear(GLaS)")
+MEMBERS = (*_KINDS, *(f"Sublinear({kind})" for kind in _KINDS))
 
 
 def make_member(name: str) -> Any:
