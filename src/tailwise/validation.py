@@ -194,3 +194,12 @@ def unit_rows(X: sparse.csr_array) -> sparse.csr_array:
     scaled = sparse.csr_array(((X.data * scale).astype(np.float32), X.indices, X.indptr), shape=X.shape)
     scaled.has_canonical_format = True
     return scaled
+
+
+def smooth_idf(n_having: np.ndarray, n_rows: int) -> np.ndarray:
+    """``ln((1 + n_rows) / (1 + n_having)) + 1``, the weight of a feature that ``n_having`` of the rows have.
+
+    >>> smooth_idf(np.array([0, 9]), 9).round(2)
+    array([3.3, 1. ], dtype=float32)
+    """
+    return (np.log((1.0 + n_rows) / (1.0 + n_having)) + 1.0).astype(np.float32)

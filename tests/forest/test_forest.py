@@ -65,13 +65,15 @@ def test_fast_prediction_equals_the_twin(rows, fast):
     )
 
 
+@pytest.mark.parametrize("shape", ["plane", "sphere"])
 @pytest.mark.parametrize("k", [1, 5, 20])
-def test_reranked_prediction_equals_the_twin_over_all_candidates(rows, pfastre, k):
+def test_reranked_prediction_equals_the_twin_over_all_candidates(rows, k, shape):
     X, Y = rows
+    pfastre = PfastreXML(**SMALL, alpha=0.6, gamma=10, tail_shape=shape).fit(X, Y)
     dense = unit_rows(X).toarray().astype(np.float64)
     with np.errstate(divide="ignore"):
         forest = np.log(naive.forest_probabilities(pfastre.forest_, dense.astype(np.float32), Y.shape[1]))
-    expected = 0.6 * forest + 0.4 * np.nan_to_num(naive.log_q(dense, Y.toarray(), dense, 10))
+    expected = 0.6 * forest + 0.4 * np.nan_to_num(naive.log_q(dense, Y.toarray(), dense, 10, shape))
     top = pfastre.predict_topk(X, k)
     np.testing.assert_allclose(np.sort(expected)[:, ::-1][:, :k], top.scores, rtol=1e-4, atol=1e-4)
     assert np.mean(naive.ranked(expected, k) == top.labels) > 0.99

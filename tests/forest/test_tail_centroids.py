@@ -9,6 +9,8 @@ from tailwise.errors import InvalidInput, NotFitted
 from tailwise.forest import TailCentroids
 from tailwise.validation import unit_rows
 
+SHAPES = ("sphere", "plane")
+
 
 @pytest.fixture(scope="module")
 def rows():
@@ -18,16 +20,33 @@ def rows():
     return X, Y
 
 
-def test_equals_the_formula(rows):
+@pytest.mark.parametrize("shape", SHAPES)
+def test_equals_the_formula(rows, shape):
     X, Y = rows
     dense = unit_rows(X).toarray().astype(np.float64)
-    expected = naive.log_q(dense, Y.toarray(), dense[:7], gamma=12)
+    expected = naive.log_q(dense, Y.toarray(), dense[:7], gamma=12, shape=shape)
     labels = np.tile(np.arange(-1, 9), (7, 1))
-    scores = TailCentroids(gamma=12).fit(X, Y).log_scores(X[:7], labels)
+    scores = TailCentroids(gamma=12, shape=shape).fit(X, Y).log_scores(X[:7], labels)
     assert scores.dtype == np.float32
     assert np.isneginf(scores[:, [0, 5]]).all(), "no candidate, and a label without rows"
     seen = [0, 1, 2, 3, 5, 6, 7, 8]
     np.testing.assert_allclose(scores[:, 1:][:, seen], expected[:, seen], rtol=1e-4)
+
+
+def test_the_plane_does_not_prefer_labels_of_many_rows_that_differ():
+    # Label 0 has one row, label 1 that row and one without a common feature; the row asked for is both labels' own.
+    X, Y = [[1.0, 0, 0], [1.0, 0, 0], [0, 1.0, 1.0]], [[1, 0], [0, 1], [0, 1]]
+    asked = [[1.0, 0.0, 3.0]]
+    sphere, plane = (TailCentroids(shape=shape).fit(X, Y).log_scores(asked, [[0, 1]])[0] for shape in SHAPES)
+    assert sphere[1] - sphere[0] > plane[1] - plane[0]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_rows_and_labels_without_features(shape):
+    X, Y = [[0.0, 0], [1.0, 0]], [[1, 0], [0, 1]]
+    scores = TailCentroids(shape=shape).fit(X, Y).log_scores([[0.0, 0], [0, 1.0]], [[0, 1], [0, 1]])
+    assert np.isfinite(scores).all()
+    assert scores[1, 0] > scores[1, 1]
 
 
 def test_is_kept_by_save_and_load(rows, tmp_path):
@@ -46,6 +65,8 @@ def test_errors_say_the_fix(rows):
         TailCentroids().log_scores(X, np.zeros((60, 1), int))
     with pytest.raises(InvalidInput, match="gamma=0 is outside"):
         TailCentroids(gamma=0).fit(X, Y)
+    with pytest.raises(InvalidInput, match="shape='cube'"):
+        TailCentroids(shape="cube").fit(X, Y)
     tail = TailCentroids().fit(X, Y)
     with pytest.raises(InvalidInput, match=r"each of the 60 rows of X: predict_topk\(X, k\).labels"):
         tail.log_scores(X, np.zeros((59, 1), int))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
+from sklearn.preprocessing import normalize
 
 
 def logistic_objective(X, targets, costs, weights, bias):
@@ -69,12 +70,22 @@ def forest_probabilities(forest, X, n_labels):
     return total / forest.n_trees
 
 
-def log_q(X, Y, rows, gamma):
-    """``-ln(1 + exp(γ/2 |x - μ_l|²))`` of every label for dense ``rows``: (n, n_labels), nan without training rows."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        means = Y.T @ X / Y.sum(axis=0)[:, None]
-        distances = ((rows[:, None, :] - means[None]) ** 2).sum(axis=2)
-        return -np.logaddexp(0, gamma / 2 * distances)
+def log_q(X, Y, rows, gamma, shape):
+    """``ln q_l`` of every label for dense ``rows``: (n, n_labels), nan without training rows."""
+    if shape == "plane":
+        idf = np.log((1 + len(X)) / (1 + (X != 0).sum(axis=0))) + 1
+        X, rows = normalize(X * idf), normalize(rows * idf)
+    out = np.full((len(rows), Y.shape[1]), np.nan)
+    for label in np.flatnonzero(Y.sum(axis=0)):
+        mean = X[Y[:, label] > 0].mean(axis=0)
+        for i, x in enumerate(rows):
+            if shape == "plane":
+                # What is left of x after going from the middle of the way to the mean, along that way.
+                distance = 1 - (x - mean / 2) @ (mean / np.linalg.norm(mean))
+            else:
+                distance = ((x - mean) ** 2).sum()
+            out[i, label] = -np.logaddexp(0, gamma / 2 * distance)
+    return out
 
 
 def ranked(scores, k):

@@ -12,7 +12,7 @@ from tailwise.data.dataset import Dataset
 from tailwise.data.missing import drop_labels, planted_propensity
 from tailwise.errors import InvalidInput
 from tailwise.parallel import map_blocks, row_blocks
-from tailwise.validation import as_rng, check_number, unit_rows
+from tailwise.validation import as_rng, check_number, smooth_idf, unit_rows
 
 _ROWS_A_BLOCK = 1 << 15
 _HEAD_OFFSET = 10.0
@@ -216,7 +216,7 @@ def _count(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> spa
 
 def _inverse_document_frequency(counts: list[sparse.csr_array], n_rows: int) -> np.ndarray:
     frequency = sum(np.bincount(block.indices, minlength=block.shape[1]) for block in counts)
-    return (np.log((1.0 + n_rows) / (1.0 + frequency)) + 1.0).astype(np.float32)
+    return smooth_idf(frequency, n_rows)
 
 
 def _tf_idf(counts: sparse.csr_array, idf: np.ndarray) -> sparse.csr_array:

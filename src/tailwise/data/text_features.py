@@ -17,7 +17,7 @@ from tailwise import persistence
 from tailwise.errors import InvalidInput, NotFitted
 from tailwise.kernels import text as kernels
 from tailwise.parallel import map_blocks
-from tailwise.validation import check_number, unit_rows
+from tailwise.validation import check_number, smooth_idf, unit_rows
 
 _CHARACTERS_A_BLOCK = 2_000_000
 
@@ -236,8 +236,7 @@ class TextFeatures(persistence.Saveable, TransformerMixin, BaseEstimator):
             order = sorted(order, key=lambda i: -counts[kept[i]])[: self.max_features]
             order.sort(key=names.__getitem__)
         chosen = kept[order]
-        idf = np.log((1.0 + n_texts) / (1.0 + texts[chosen])) + 1.0
-        return _Learned([names[i] for i in order], hashes[chosen], idf.astype(np.float32))
+        return _Learned([names[i] for i in order], hashes[chosen], smooth_idf(texts[chosen], n_texts))
 
     def _spell(self, parts: list[Any], places: np.ndarray, is_word: bool) -> list[str]:
         """The text of terms, given by their places among the distinct terms of all blocks."""

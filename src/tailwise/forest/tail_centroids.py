@@ -1,4 +1,4 @@
-"""Tail classifiers: one hypersphere a label, around the mean of the label's training rows."""
+"""Tail classifiers: how near a row is to the mean of a label's training rows."""
 
 from __future__ import annotations
 
@@ -10,24 +10,39 @@ from sklearn.base import BaseEstimator
 
 from tailwise import persistence
 from tailwise.errors import InvalidInput, NotFitted
-from tailwise.kernels.centroids import Means, score_candidates
+from tailwise.kernels.centroids import Centroids, score_candidates
 from tailwise.parallel import map_blocks, row_blocks
-from tailwise.validation import check_features, check_labels, check_number, label_counts, unit_rows
+from tailwise.validation import (
+    check_choice,
+    check_features,
+    check_labels,
+    check_number,
+    label_counts,
+    smooth_idf,
+    unit_rows,
+)
 
 _ROWS_A_BLOCK = 256
 
 
 class TailCentroids(persistence.Saveable, BaseEstimator):
-    """Score labels that any model proposes by their distance to the row: ``q_l(x) = 1 / (1 + exp(γ/2 |x - μ_l|²))``.
+    """Score labels that any model proposes by how near the row is to the label's: ``ln q = -ln(1 + exp(γ/2 D_l(x)))``.
 
-    μ_l is the mean of the label's training rows (equations 5 and 6 of the PfastreXML paper; rows are scaled to unit
-    length). A mean needs no counterexamples and few rows, so it serves rare labels as well as frequent ones. Fitting
-    is one sparse product ``Yᵀ X``; a score costs the non-zeros of μ_l.
+    μ_l is the mean of the label's training rows. It needs no counterexamples and few rows, so it serves rare labels as
+    well as frequent ones. Fitting is one sparse product ``Yᵀ X``; a score costs the non-zeros of μ_l.
+
+    * ``shape="sphere"`` is the PfastreXML paper's (equations 5 and 6): ``D = |x - μ_l|²``, rows of unit length. Unit
+      rows are nearer to a short mean, of many rows that differ, than to a long one, of a row or two.
+    * ``shape="plane"``: features are weighted by their idf, rows again of unit length, and
+      ``D = 1 - (x·μ_l - |μ_l|²/2) / |μ_l|``: one less the row's distance from the plane midway between the origin and
+      μ_l. The sphere's order of rows for a label is the same; between labels, lengths are evened out.
 
     Parameters
     ----------
     gamma : float
-        How fast q falls with the distance.
+        How fast q falls with D.
+    shape : {"sphere", "plane"}
+        What D is.
     n_jobs : int or None
         Threads for scoring; None uses every core.
 
@@ -38,57 +53,73 @@ class TailCentroids(persistence.Saveable, BaseEstimator):
     array([[ -0.69, -30.  ,   -inf]], dtype=float32)
     """
 
-    def __init__(self, gamma: float = 30.0, n_jobs: int | None = None) -> None:
+    def __init__(self, gamma: float = 30.0, shape: str = "sphere", n_jobs: int | None = None) -> None:
         self.gamma = gamma
+        self.shape = shape
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, Y: Any) -> Self:
         """Average the rows of each label: ``X`` (n_samples, n_features), binary ``Y`` (n_samples, n_labels)."""
         check_number("gamma", self.gamma, low=0, open_low=True)
-        X = unit_rows(check_features(X))
+        check_choice("shape", self.shape, ("sphere", "plane"))
+        X = check_features(X)
         Y = check_labels(Y, n_rows=X.shape[0])
-        counts = label_counts(Y)
-        means = sparse.csr_array(Y.T.tocsr() @ X)
-        label = np.repeat(np.arange(Y.shape[1]), np.diff(means.indptr))
-        means.data /= counts[label].astype(np.float32)
-        squares = np.bincount(label, means.data.astype(np.float64) ** 2, minlength=Y.shape[1])
-        order = np.lexsort((means.indices, -np.abs(means.data), label))
-        means.indices, means.data = means.indices[order], means.data[order]
-        means.has_sorted_indices = False
         self.n_features_in_ = X.shape[1]
-        self.means_ = means
-        self.squares_ = np.where(counts > 0, squares, np.inf)
+        n_having = np.bincount(X.indices, X.data != 0, minlength=X.shape[1])
+        self.feature_weights_ = smooth_idf(n_having, X.shape[0]) if self.shape == "plane" else np.ones_like(n_having)
+        counts = label_counts(Y)
+        centroids = sparse.csr_array(Y.T.tocsr() @ self._rows(X))
+        label = np.repeat(np.arange(Y.shape[1]), np.diff(centroids.indptr))
+        centroids.data /= counts[label].astype(np.float32)
+        lengths = np.sqrt(np.bincount(label, centroids.data.astype(np.float64) ** 2, minlength=Y.shape[1]))
+        offsets = lengths**2
+        if self.shape == "plane":
+            # v = μ / (2 |μ|) and c = |μ| / 2 make of |x|² + c - 2 x·v the plane's D.
+            centroids.data /= np.maximum(2 * lengths, np.finfo(np.float32).tiny)[label].astype(np.float32)
+            lengths, offsets = np.where(lengths > 0, 0.5, 0.0), lengths / 2
+        order = np.lexsort((centroids.indices, -np.abs(centroids.data), label))
+        centroids.indices, centroids.data = centroids.indices[order], centroids.data[order]
+        centroids.has_sorted_indices = False
+        self.centroids_ = centroids
+        self.lengths_ = lengths
+        self.offsets_ = np.where(counts > 0, offsets, np.inf)
         return self
+
+    def _rows(self, X: sparse.csr_array) -> sparse.csr_array:
+        """Rows as centroids are made of them: weighted features, unit length. The indices stay X's."""
+        data = X.data * self.feature_weights_[X.indices]
+        return unit_rows(sparse.csr_array((data, X.indices, X.indptr), shape=X.shape))
 
     def log_scores(self, X: Any, labels: np.ndarray) -> np.ndarray:
         """``ln q_l(x)`` of candidate ``labels`` (n, k), such as those of a TopK: (n, k) float32.
 
         It is -inf where the candidate is -1 or a label that no training row has.
         """
-        if not hasattr(self, "means_"):
+        if not hasattr(self, "centroids_"):
             raise NotFitted("this TailCentroids is not fitted yet; call TailCentroids.fit(X, Y) first")
-        X = unit_rows(check_features(X, n_features=self.n_features_in_, allow_no_rows=True))
+        X = self._rows(check_features(X, n_features=self.n_features_in_, allow_no_rows=True))
         labels = np.asarray(labels)
         if labels.ndim != 2 or labels.shape[0] != X.shape[0] or not np.issubdtype(labels.dtype, np.integer):
             raise InvalidInput(
                 f"labels has shape {labels.shape} and dtype {labels.dtype}; pass integers, one row of candidates for "
                 f"each of the {X.shape[0]:,} rows of X: predict_topk(X, k).labels"
             )
-        if labels.size and not -1 <= labels.min() <= labels.max() < self.squares_.size:
+        if labels.size and not -1 <= labels.min() <= labels.max() < self.offsets_.size:
             raise InvalidInput(
                 f"labels has values from {labels.min()} to {labels.max()}; pass -1 or a label below "
-                f"{self.squares_.size:,}"
+                f"{self.offsets_.size:,}"
             )
         labels = labels.astype(np.int32)
         scores = np.empty(labels.shape, np.float32)
         map_blocks(
             lambda block: score_candidates(
-                X.indptr, X.indices, X.data, block, self._means(), X.shape[1], labels, scores
+                X.indptr, X.indices, X.data, block, self._compiled(), X.shape[1], labels, scores
             ),
             row_blocks(X.shape[0], _ROWS_A_BLOCK),
             n_jobs=self.n_jobs,
         )
         return scores
 
-    def _means(self) -> Means:
-        return Means(self.means_.indptr, self.means_.indices, self.means_.data, self.squares_, float(self.gamma))
+    def _compiled(self) -> Centroids:
+        v = self.centroids_
+        return Centroids(v.indptr, v.indices, v.data, self.lengths_, self.offsets_, float(self.gamma))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tailwise.kernels.centroids import clear_row, distance_of_log_q, log_q, spread_row, squared_distance
+from tailwise.kernels.centroids import clear_row, distance_of_log_q, distance_to, least_distance, log_q, spread_row
 from tailwise.kernels.sorting import descending_key, index_of, sort_keys
 from tailwise.kernels.topk import push_any_order
 
@@ -107,12 +107,12 @@ def predict_forest(x_indptr, x_indices, x_data, block, forest, shape, labels, sc
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def predict_reranked(x_indptr, x_indices, x_data, block, forest, means, alpha, shape, labels, scores):
+def predict_reranked(x_indptr, x_indices, x_data, tail_data, block, forest, centroids, alpha, shape, labels, scores):
     """As :func:`predict_forest`, by ``α ln P(l|x) + (1-α) ln q_l(x)`` over the labels that the leaves hold.
 
-    A label's distance is at least the difference of the lengths of x and μ_l. Candidates come in the order of the
-    score which that bound allows, and the first one that cannot enter the top k ends the row. A candidate itself is
-    given up as soon as the part of μ_l not yet read cannot bring it into the top k.
+    ``tail_data`` are the rows' values as the centroids want them. Candidates come in the order of the score which the
+    least distance allows, and the first one that cannot enter the top k ends the row. A candidate itself is given up
+    as soon as the part of its centroid not yet read cannot bring it into the top k.
     """
     n_features, n_labels = shape
     n_trees = forest.n_trees
@@ -123,22 +123,23 @@ def predict_reranked(x_indptr, x_indices, x_data, block, forest, means, alpha, s
     leaves = np.empty(n_trees, np.int32)
     k = labels.shape[1]
     # More than rounding can add to a score.
-    slack = 1e-4 * means.gamma
+    slack = 1e-4 * centroids.gamma
     for i in range(block[0], block[1]):
         _clear_topk(labels[i], scores[i])
         row = x_indices[x_indptr[i] : x_indptr[i + 1]]
         data = x_data[x_indptr[i] : x_indptr[i + 1]]
-        square = spread_row(row, data, dense)
+        spread_row(row, data, dense)
         _find_leaves(forest, row, data, dense, margins, leaves)
+        square = spread_row(row, tail_data[x_indptr[i] : x_indptr[i + 1]], dense)
         n_found = _add_votes(forest, leaves, total, found)
         by_forest = np.empty(n_found, np.float32)
         hope = np.empty(n_found, np.float32)
         order = np.empty(n_found, np.int64)
         for a in range(n_found):
-            gap = np.sqrt(square) - np.sqrt(means.squares[found[a]])
             by_forest[a] = alpha * np.log(total[found[a]] / n_trees)
             total[found[a]] = 0
-            hope[a] = by_forest[a] + (1 - alpha) * log_q(means.gamma, gap * gap) + slack
+            nearest = least_distance(centroids, found[a], square)
+            hope[a] = by_forest[a] + (1 - alpha) * log_q(centroids.gamma, nearest) + slack
             order[a] = descending_key(hope[a], a)
         sort_keys(order, n_found)
         for key in order:
@@ -148,9 +149,9 @@ def predict_reranked(x_indptr, x_indices, x_data, block, forest, means, alpha, s
             label = found[a]
             worst = np.inf
             if alpha < 1:
-                worst = distance_of_log_q(means.gamma, (scores[i, k - 1] - by_forest[a] - slack) / (1 - alpha))
-            distance = squared_distance(means, label, dense, square, worst)
+                worst = distance_of_log_q(centroids.gamma, (scores[i, k - 1] - by_forest[a] - slack) / (1 - alpha))
+            distance = distance_to(centroids, label, dense, square, worst)
             if distance <= worst:
-                score = by_forest[a] + (1 - alpha) * log_q(means.gamma, distance)
+                score = by_forest[a] + (1 - alpha) * log_q(centroids.gamma, distance)
                 push_any_order(labels[i], scores[i], label, np.float32(score))
         clear_row(row, dense)
