@@ -7,6 +7,7 @@ from scipy import sparse
 from tailwise import ConstantPropensity, FastXML, PfastreXML, PfastXML
 from tailwise.errors import InvalidInput
 from tailwise.forest.growth import ideal_scale
+from tailwise.forest.rows import feature_weights, weighted_rows
 from tailwise.validation import unit_rows
 
 SMALL = {"n_trees": 4, "max_leaf": 5, "C": 5.0, "random_state": 3}
@@ -27,10 +28,14 @@ def pfastre(rows):
     return PfastreXML(**SMALL, alpha=0.6, gamma=10).fit(*rows)
 
 
+def seen(model, X):
+    return weighted_rows(X, model.feature_weights_)
+
+
 def leaves_of(model, X):
     forest, weights = model.forest_, naive.separators(model.forest_, X.shape[1])
     return np.array(
-        [[naive.leaf_of(forest, weights, t, x) for t in range(forest.n_trees)] for x in unit_rows(X).toarray()]
+        [[naive.leaf_of(forest, weights, t, x) for t in range(forest.n_trees)] for x in seen(model, X).toarray()]
     )
 
 
@@ -55,7 +60,7 @@ def test_leaves_hold_the_rows_that_reach_them_and_their_label_shares(rows, fast)
 
 def test_fast_prediction_equals_the_twin(rows, fast):
     X, Y = rows
-    probabilities = naive.forest_probabilities(fast.forest_, unit_rows(X).toarray(), Y.shape[1])
+    probabilities = naive.forest_probabilities(fast.forest_, seen(fast, X).toarray(), Y.shape[1])
     probabilities[probabilities == 0] = -np.inf
     top = fast.predict_topk(X, 7)
     np.testing.assert_allclose(np.sort(probabilities)[:, ::-1][:, :7], top.scores, rtol=1e-5)
@@ -70,7 +75,7 @@ def test_fast_prediction_equals_the_twin(rows, fast):
 def test_reranked_prediction_equals_the_twin_over_all_candidates(rows, k, shape):
     X, Y = rows
     pfastre = PfastreXML(**SMALL, alpha=0.6, gamma=10, tail_shape=shape).fit(X, Y)
-    dense = unit_rows(X).toarray().astype(np.float64)
+    dense = naive.weighted(X, X)
     with np.errstate(divide="ignore"):
         forest = np.log(naive.forest_probabilities(pfastre.forest_, dense.astype(np.float32), Y.shape[1]))
     expected = 0.6 * forest + 0.4 * np.nan_to_num(naive.log_q(dense, Y.toarray(), dense, 10, shape))
@@ -110,6 +115,30 @@ def test_each_tree_depends_on_its_own_seed_only(rows, fast):
             shares = {(vote.tree, vote.share, vote.n_rows) for vote in fewer.explain(X[[i]], label).votes}
             of_more = {(v.tree, v.share, v.n_rows) for v in fast.explain(X[[i]], label).votes if v.tree < 2}
             assert shares == of_more
+
+
+@pytest.mark.parametrize("idf", [True, False])
+def test_features_are_weighted_by_idf_unless_refused(rows, idf):
+    X, Y = rows
+    model = FastXML(**SMALL, idf=idf).fit(X, Y)
+    expected = naive.weighted(X, X) if idf else unit_rows(X).toarray()
+    np.testing.assert_allclose(seen(model, X).toarray(), expected, rtol=1e-5, atol=1e-7)
+    kept = X.copy()
+    kept.data[::7] = 0
+    gone = kept.copy()
+    gone.eliminate_zeros()
+    np.testing.assert_array_equal(feature_weights(kept, idf), feature_weights(gone, idf))
+
+
+def test_each_tree_sees_its_share_of_the_features(rows):
+    X, Y = rows
+    forest = FastXML(**SMALL, max_features=0.25).fit(X, Y).forest_
+    weights = naive.separators(forest, X.shape[1])
+    used = [np.flatnonzero(weights[naive.nodes_below(forest, tree)].any(axis=0)) for tree in range(4)]
+    assert all(0 < features.size <= 10 for features in used)
+    assert len({tuple(features) for features in used}) == 4
+    every = FastXML(**SMALL, max_features=1.0).fit(X, Y)
+    assert naive.separators(every.forest_, X.shape[1]).any(axis=0).sum() > 20
 
 
 def test_degenerate_nodes_are_leaves():
@@ -168,6 +197,8 @@ def test_errors_say_the_fix(rows, fast):
         ({"max_leaf": 2.5}, "max_leaf=2.5 must be an integer"),
         ({"C": 0}, r"C=0 is outside \(0"),
         ({"tol": 2}, r"tol=2 is outside \[0, 1\]"),
+        ({"max_features": 0}, r"max_features=0 is outside \(0, 1\]"),
+        ({"idf": 2}, "idf=2"),
     ]:
         with pytest.raises(InvalidInput, match=text):
             FastXML(**params).fit(X, Y)

@@ -13,7 +13,9 @@ from tailwise.kernels.l1_logistic import fit_l1_logistic
 def solve(X, targets, costs, tolerance=1e-4, max_newton=300):
     weights = np.empty(X.shape[1] + 1, np.float32)
     margins = np.empty(X.shape[0], np.float32)
-    objective = fit_l1_logistic(columns_with_ones(X), targets, costs, tolerance, max_newton, weights, margins)
+    objective = fit_l1_logistic(
+        columns_with_ones(sparse.csc_array(X)), targets, costs, tolerance, max_newton, weights, margins
+    )
     return weights, margins, objective
 
 

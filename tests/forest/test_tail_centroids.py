@@ -20,13 +20,14 @@ def rows():
     return X, Y
 
 
+@pytest.mark.parametrize("idf", [True, False])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_equals_the_formula(rows, shape):
+def test_equals_the_formula(rows, shape, idf):
     X, Y = rows
-    dense = unit_rows(X).toarray().astype(np.float64)
+    dense = naive.weighted(X, X) if idf else unit_rows(X).toarray().astype(np.float64)
     expected = naive.log_q(dense, Y.toarray(), dense[:7], gamma=12, shape=shape)
     labels = np.tile(np.arange(-1, 9), (7, 1))
-    scores = TailCentroids(gamma=12, shape=shape).fit(X, Y).log_scores(X[:7], labels)
+    scores = TailCentroids(gamma=12, shape=shape, idf=idf).fit(X, Y).log_scores(X[:7], labels)
     assert scores.dtype == np.float32
     assert np.isneginf(scores[:, [0, 5]]).all(), "no candidate, and a label without rows"
     seen = [0, 1, 2, 3, 5, 6, 7, 8]
@@ -67,6 +68,8 @@ def test_errors_say_the_fix(rows):
         TailCentroids(gamma=0).fit(X, Y)
     with pytest.raises(InvalidInput, match="shape='cube'"):
         TailCentroids(shape="cube").fit(X, Y)
+    with pytest.raises(InvalidInput, match="idf='yes'"):
+        TailCentroids(idf="yes").fit(X, Y)
     tail = TailCentroids().fit(X, Y)
     with pytest.raises(InvalidInput, match=r"each of the 60 rows of X: predict_topk\(X, k\).labels"):
         tail.log_scores(X, np.zeros((59, 1), int))

@@ -51,6 +51,11 @@ def separators(forest, n_features):
     return deep.toarray() + top.toarray()
 
 
+def nodes_below(forest, node):
+    """The node and all nodes under it."""
+    return [node] + [n for child in forest.children[node] if child >= 0 for n in nodes_below(forest, child)]
+
+
 def leaf_of(forest, weights, tree, x):
     node = tree
     while forest.children[node, 0] >= 0:
@@ -70,18 +75,21 @@ def forest_probabilities(forest, X, n_labels):
     return total / forest.n_trees
 
 
+def weighted(X, rows):
+    """Dense ``rows`` of unit length, after weighting features by their smooth idf in ``X``."""
+    X, rows = (np.asarray(matrix.todense(), np.float64) for matrix in (X, rows))
+    return normalize(rows * (np.log((1 + len(X)) / (1 + (X != 0).sum(axis=0))) + 1))
+
+
 def log_q(X, Y, rows, gamma, shape):
     """``ln q_l`` of every label for dense ``rows``: (n, n_labels), nan without training rows."""
-    if shape == "plane":
-        idf = np.log((1 + len(X)) / (1 + (X != 0).sum(axis=0))) + 1
-        X, rows = normalize(X * idf), normalize(rows * idf)
     out = np.full((len(rows), Y.shape[1]), np.nan)
     for label in np.flatnonzero(Y.sum(axis=0)):
         mean = X[Y[:, label] > 0].mean(axis=0)
         for i, x in enumerate(rows):
             if shape == "plane":
-                # What is left of x after going from the middle of the way to the mean, along that way.
-                distance = 1 - (x - mean / 2) @ (mean / np.linalg.norm(mean))
+                # How far x lies, along the way to the mean, beyond a point of that way.
+                distance = 1 - (x - 0.4 * mean) @ (mean / np.linalg.norm(mean))
             else:
                 distance = ((x - mean) ** 2).sum()
             out[i, label] = -np.logaddexp(0, gamma / 2 * distance)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy import sparse
 
@@ -18,28 +20,37 @@ def grow_forest(
     settings: GrowSettings,
     seeds: np.ndarray,
     *,
+    max_features: float = 1.0,
     n_jobs: int | None = None,
     description: str = "",
 ) -> Forest:
     """Grow one tree from each of ``seeds`` on all rows, the trees in parallel.
 
-    ``worth`` (n_labels,) is what ranking a label first is worth: 1, or 1/p_l.
+    ``worth`` (n_labels,) is what ranking a label first is worth: 1, or 1/p_l. A tree sees the share ``max_features`` of
+    the features, drawn with its seed.
     """
-    columns = columns_with_ones(X)
-    row_sizes = (np.diff(X.indptr) + 1).astype(np.int64)
+    by_feature = sparse.csc_array(X)
+    n_features = X.shape[1]
+    n_seen = math.ceil(max_features * n_features)
     labels = RowLabels(Y.indptr, Y.indices, worth.astype(np.float32), ideal_scale(np.diff(Y.indptr)))
 
     def grow(seed: np.uint64) -> Tree:
-        return Tree(*(np.array(part) for part in grow_tree(columns, row_sizes, labels, settings, seed)))
+        seen = np.arange(n_features)
+        if n_seen < n_features:
+            seen = np.sort(np.random.default_rng(seed).choice(n_features, n_seen, replace=False))
+        part = by_feature[:, seen] if n_seen < n_features else by_feature
+        row_sizes = np.bincount(part.indices, minlength=part.shape[0]) + 1
+        features = np.append(seen, n_features).astype(np.int32)
+        tree = grow_tree(columns_with_ones(part), features, row_sizes, labels, settings, seed)
+        return Tree(*(np.array(array) for array in tree))
 
     trees = map_blocks(grow, list(seeds), n_jobs=n_jobs, description=description)
     return lay_out(trees, np.bincount(X.indices, minlength=X.shape[1]) / X.shape[0])
 
 
-def columns_with_ones(X: sparse.csr_array) -> Columns:
-    """X by columns, with a last column of ones: its weight is a separator's bias, and is penalised like the others."""
-    csc = sparse.csc_array(X)
-    n = X.shape[0]
+def columns_with_ones(csc: sparse.csc_array) -> Columns:
+    """A matrix by columns, with a last one of ones: its weight is a separator's bias, and is penalised like others."""
+    n = csc.shape[0]
     return Columns(
         np.append(csc.indptr, csc.nnz + n).astype(np.int64),
         np.concatenate([csc.indices, np.arange(n)]).astype(np.int32),

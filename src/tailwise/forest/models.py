@@ -12,12 +12,13 @@ from tailwise.base import TopK, XMCModel
 from tailwise.errors import InvalidInput
 from tailwise.forest.growth import grow_forest
 from tailwise.forest.layout import Forest
+from tailwise.forest.rows import feature_weights, weighted_rows
 from tailwise.forest.tail_centroids import TailCentroids
 from tailwise.kernels.forest_grow import GrowSettings
 from tailwise.kernels.forest_predict import find_leaves, predict_forest, predict_reranked
 from tailwise.parallel import map_blocks, row_blocks
 from tailwise.propensity import resolve_propensity
-from tailwise.validation import as_rng, check_features, check_number, unit_rows
+from tailwise.validation import as_rng, check_choice, check_features, check_number
 
 _ROWS_A_BLOCK = 64
 
@@ -48,9 +49,9 @@ class FastXML(XMCModel):
     A node alternates between the best label ranking of each side and the best side of each row, starting from a
     random parting, and then learns the parting with an L1-regularised logistic separator:
     ``min |w|₁ + C Σ_i c_i ln(1 + exp(-δ_i w·x_i)) - Σ_i nDCG(r_δi, y_i)``, where c_i makes both sides weigh the same.
-    Rows are scaled to unit length first. A score is the share of rows with the label in the leaves that a row
-    reaches, averaged over the trees. Growing costs O(n_trees · nnz(X) · depth); a prediction reads the weights on
-    n_trees paths.
+    Features are weighted by idf and rows scaled to unit length first. A score is the share of rows with the label in
+    the leaves that a row reaches, averaged over the trees. Growing costs O(n_trees · nnz(X) · depth); a prediction
+    reads the weights on n_trees paths.
 
     Parameters
     ----------
@@ -68,6 +69,12 @@ class FastXML(XMCModel):
         A separator is solved when its optimality violation has fallen to this share of that at zero.
     max_iter : int
         Newton steps for a separator at most.
+    max_features : float
+        Share of the features, drawn for each tree, that its separators may use. Trees that see different features err
+        differently, so their average gains; 1 is the paper's.
+    idf : bool
+        Weigh features by ``ln((1 + n) / (1 + rows that have it)) + 1``, so that rare features are cheaper to use for
+        the L1 norm. Features that every row has are left as they are. False is the paper's.
     random_state : int, Generator or None
         Seed of the random partings.
     n_jobs : int or None
@@ -92,6 +99,8 @@ class FastXML(XMCModel):
         C: float = 3.0,
         tol: float = 0.1,
         max_iter: int = 10,
+        max_features: float = 0.7,
+        idf: bool = True,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -101,6 +110,8 @@ class FastXML(XMCModel):
         self.C = C
         self.tol = tol
         self.max_iter = max_iter
+        self.max_features = max_features
+        self.idf = idf
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -109,16 +120,20 @@ class FastXML(XMCModel):
             check_number(name, getattr(self, name), integer=True, low=1)
         check_number("C", self.C, low=0, open_low=True)
         check_number("tol", self.tol, low=0, high=1)
+        check_number("max_features", self.max_features, low=0, open_low=True, high=1)
+        check_choice("idf", self.idf, (True, False))
         settings = GrowSettings(
             int(self.max_leaf), int(self.labels_per_leaf), float(self.C), float(self.tol), int(self.max_iter)
         )
         seeds = as_rng(self.random_state).integers(2**63, size=self.n_trees, dtype=np.uint64)
+        self.feature_weights_ = feature_weights(X, self.idf)
         self.forest_ = grow_forest(
-            unit_rows(X),
+            weighted_rows(X, self.feature_weights_),
             Y,
             self._worth(Y),
             settings,
             seeds,
+            max_features=self.max_features,
             n_jobs=self.n_jobs,
             description=f"Growing {type(self).__name__}",
         )
@@ -140,7 +155,7 @@ class FastXML(XMCModel):
 
     def _block_predictor(self, X: sparse.csr_array) -> Callable[[tuple[int, int], np.ndarray, np.ndarray], None]:
         """A function of a block of X's rows that writes their labels and scores."""
-        X = unit_rows(X)
+        X = weighted_rows(X, self.feature_weights_)
         shape = (self.n_features_in_, self.n_labels_)
 
         def predict(block: tuple[int, int], labels: np.ndarray, scores: np.ndarray) -> None:
@@ -151,11 +166,11 @@ class FastXML(XMCModel):
     def explain(self, x: Any, label: int) -> Explanation:
         """Which trees and leaves voted for ``label`` on the one row ``x`` (1, n_features), largest share first."""
         self._check_is_fitted()
-        x = unit_rows(check_features(x, n_features=self.n_features_in_))
+        x = check_features(x, n_features=self.n_features_in_)
         if x.shape[0] != 1:
             raise InvalidInput(f"x has {x.shape[0]:,} rows; pass the one row to explain: X[[i]]")
         check_number("label", label, integer=True, low=0, high=self.n_labels_ - 1)
-        votes = self._votes(x, label)
+        votes = self._votes(weighted_rows(x, self.feature_weights_), label)
         forest = sum(vote.share for vote in votes) / self.forest_.n_trees
         return self._explanation(x, int(label), forest, votes)
 
@@ -182,7 +197,7 @@ class PfastXML(FastXML):
 
     Parameters
     ----------
-    n_trees, max_leaf, labels_per_leaf, C, tol, max_iter, random_state, n_jobs
+    n_trees, max_leaf, labels_per_leaf, C, tol, max_iter, max_features, idf, random_state, n_jobs
         As in :class:`FastXML`.
     propensity : Propensity, array of shape (n_labels,) or None
         Probability that a true label is recorded; None is ``JainPropensity()``.
@@ -198,11 +213,13 @@ class PfastXML(FastXML):
         C: float = 3.0,
         tol: float = 0.1,
         max_iter: int = 10,
+        max_features: float = 0.7,
+        idf: bool = True,
         propensity: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(n_trees, max_leaf, labels_per_leaf, C, tol, max_iter, random_state, n_jobs)
+        super().__init__(n_trees, max_leaf, labels_per_leaf, C, tol, max_iter, max_features, idf, random_state, n_jobs)
         self.propensity = propensity
 
     def _worth(self, Y: sparse.csr_array) -> np.ndarray:
@@ -217,15 +234,14 @@ class PfastreXML(PfastXML):
 
     Parameters
     ----------
-    n_trees, max_leaf, labels_per_leaf, C, tol, max_iter, propensity, random_state, n_jobs
+    n_trees, max_leaf, labels_per_leaf, C, tol, max_iter, max_features, idf, propensity, random_state, n_jobs
         As in :class:`PfastXML`.
     alpha : float
         Weight of the forest, in [0, 1].
     gamma : float
         How fast the tail classifiers fall with the distance.
     tail_shape : {"plane", "sphere"}
-        ``shape`` of :class:`TailCentroids`; "sphere" is the paper's, "plane" gained precision without losing the tail
-        on validation rows.
+        ``shape`` of :class:`TailCentroids`; "sphere" is the paper's, "plane" gained precision on validation rows.
     """
 
     tail_: TailCentroids
@@ -238,6 +254,8 @@ class PfastreXML(PfastXML):
         C: float = 3.0,
         tol: float = 0.1,
         max_iter: int = 10,
+        max_features: float = 0.7,
+        idf: bool = True,
         alpha: float = 0.8,
         gamma: float = 30.0,
         tail_shape: str = "plane",
@@ -245,26 +263,25 @@ class PfastreXML(PfastXML):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(n_trees, max_leaf, labels_per_leaf, C, tol, max_iter, propensity, random_state, n_jobs)
+        super().__init__(
+            n_trees, max_leaf, labels_per_leaf, C, tol, max_iter, max_features, idf, propensity, random_state, n_jobs
+        )
         self.alpha = alpha
         self.gamma = gamma
         self.tail_shape = tail_shape
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         check_number("alpha", self.alpha, low=0, high=1)
-        self.tail_ = TailCentroids(self.gamma, self.tail_shape, n_jobs=self.n_jobs).fit(X, Y)
+        self.tail_ = TailCentroids(self.gamma, self.tail_shape, self.idf, self.n_jobs).fit(X, Y)
         super()._fit(X, Y)
 
     def _block_predictor(self, X: sparse.csr_array) -> Callable[[tuple[int, int], np.ndarray, np.ndarray], None]:
         shape = (self.n_features_in_, self.n_labels_)
         forest, centroids, alpha = self.forest_, self.tail_._compiled(), float(self.alpha)
-        tail_data = self.tail_._rows(X).data
-        X = unit_rows(X)
+        X = weighted_rows(X, self.feature_weights_)
 
         def predict(block: tuple[int, int], labels: np.ndarray, scores: np.ndarray) -> None:
-            predict_reranked(
-                X.indptr, X.indices, X.data, tail_data, block, forest, centroids, alpha, shape, labels, scores
-            )
+            predict_reranked(X.indptr, X.indices, X.data, block, forest, centroids, alpha, shape, labels, scores)
 
         return predict
 

@@ -224,14 +224,15 @@ def _write_leaf(node_labels, present, labels, labels_per_leaf, leaf_labels, leaf
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def grow_tree(columns, row_sizes, labels, settings, seed):
-    """Grow one tree on the rows of ``columns`` (n, n_features + 1), whose labels are ``labels``; returns a Tree.
+def grow_tree(columns, features, row_sizes, labels, settings, seed):
+    """Grow one tree on the rows of ``columns`` (n, n_columns), whose labels are ``labels``; returns a Tree.
 
-    The last column is all ones; ``row_sizes`` (n,) counts each row's entries. Depth first, so that beside the input
-    about twice its size is held. The same seed gives the same tree. The arrays are views of larger ones.
+    ``features`` (n_columns,) are the columns' features; the last column is all ones. ``row_sizes`` (n,) counts each
+    row's entries. Depth first, so that beside the input about twice its size is held. The same seed gives the same
+    tree. The arrays are views of larger ones.
     """
     n = labels.scale.shape[0]
-    ones = columns.indptr.shape[0] - 2
+    ones = features[-1]
     n_labels = labels.worth.shape[0]
     state = np.empty(1, np.uint64)
     state[0] = seed
@@ -255,9 +256,6 @@ def grow_tree(columns, row_sizes, labels, settings, seed):
     members = np.empty(n, np.int32)
     for i in range(n):
         members[i] = i
-    features = np.empty(ones + 1, np.int32)
-    for j in range(ones + 1):
-        features[j] = j
     stack = [(-1, members, features, columns)]
     n_nodes = 0
     while len(stack) > 0:

@@ -76,9 +76,8 @@ class CentroidReranker(Wrapper):
         The model whose candidates are re-ranked; it is cloned.
     alpha : float
         Share of the wrapped model in [0, 1]; the rest is the centroids'.
-    gamma, shape
-        Sharpness and shape of :class:`tailwise.forest.TailCentroids`. "sphere" leans to rare labels more than "plane",
-        which loses less precision.
+    gamma : float
+        Sharpness of :class:`tailwise.forest.TailCentroids`.
     n_candidates : int
         How many of the wrapped model's best labels are considered.
 
@@ -90,24 +89,16 @@ class CentroidReranker(Wrapper):
     array([[0]], dtype=int32)
     """
 
-    def __init__(
-        self,
-        base: XMCModel,
-        alpha: float = 0.8,
-        gamma: float = 30.0,
-        shape: str = "sphere",
-        n_candidates: int = 50,
-    ) -> None:
+    def __init__(self, base: XMCModel, alpha: float = 0.8, gamma: float = 30.0, n_candidates: int = 50) -> None:
         self.base = base
         self.alpha = alpha
         self.gamma = gamma
-        self.shape = shape
         self.n_candidates = n_candidates
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         check_number("alpha", self.alpha, low=0, high=1)
         check_number("n_candidates", self.n_candidates, integer=True, low=1)
-        self.centroids_ = TailCentroids(self.gamma, self.shape).fit(X, Y)
+        self.centroids_ = TailCentroids(gamma=self.gamma).fit(X, Y)
         self._fit_base(X, Y)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
