@@ -70,7 +70,7 @@ def test_fast_prediction_equals_the_twin(rows, fast):
     )
 
 
-@pytest.mark.parametrize("shape", ["plane", "sphere"])
+@pytest.mark.parametrize("shape", ["cone", "sphere"])
 @pytest.mark.parametrize("k", [1, 5, 20])
 def test_reranked_prediction_equals_the_twin_over_all_candidates(rows, k, shape):
     X, Y = rows

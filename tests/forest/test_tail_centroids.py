@@ -9,7 +9,7 @@ from tailwise.errors import InvalidInput, NotFitted
 from tailwise.forest import TailCentroids
 from tailwise.validation import unit_rows
 
-SHAPES = ("sphere", "plane")
+SHAPES = ("sphere", "cone")
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +34,12 @@ def test_equals_the_formula(rows, shape, idf):
     np.testing.assert_allclose(scores[:, 1:][:, seen], expected[:, seen], rtol=1e-4)
 
 
-def test_the_plane_does_not_prefer_labels_of_many_rows_that_differ():
+def test_the_cone_does_not_prefer_labels_of_many_rows_that_differ():
     # Label 0 has one row, label 1 that row and one without a common feature; the row asked for is both labels' own.
     X, Y = [[1.0, 0, 0], [1.0, 0, 0], [0, 1.0, 1.0]], [[1, 0], [0, 1], [0, 1]]
     asked = [[1.0, 0.0, 3.0]]
-    sphere, plane = (TailCentroids(shape=shape).fit(X, Y).log_scores(asked, [[0, 1]])[0] for shape in SHAPES)
-    assert sphere[1] - sphere[0] > plane[1] - plane[0]
+    sphere, cone = (TailCentroids(shape=shape).fit(X, Y).log_scores(asked, [[0, 1]])[0] for shape in SHAPES)
+    assert sphere[1] - sphere[0] > cone[1] - cone[0]
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -87,9 +87,10 @@ def log_q(X, Y, rows, gamma, shape):
     for label in np.flatnonzero(Y.sum(axis=0)):
         mean = X[Y[:, label] > 0].mean(axis=0)
         for i, x in enumerate(rows):
-            if shape == "plane":
-                # How far x lies, along the way to the mean, beyond a point of that way.
-                distance = 1 - (x - 0.4 * mean) @ (mean / np.linalg.norm(mean))
+            if shape == "cone":
+                cosine = x @ mean / np.linalg.norm(mean)
+                alike = np.mean(X[Y[:, label] > 0] @ X[Y[:, label] > 0].T)
+                distance = 1 - cosine + 0.45 * alike
             else:
                 distance = ((x - mean) ** 2).sum()
             out[i, label] = -np.logaddexp(0, gamma / 2 * distance)

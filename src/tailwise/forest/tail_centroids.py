@@ -22,8 +22,8 @@ from tailwise.validation import (
 )
 
 _ROWS_A_BLOCK = 256
-# Where the plane stands on the way from the origin to the mean: chosen on validation rows of five data sets.
-_PLANE = 0.4
+# What D pays for the likeness of a label's rows: chosen on validation rows of five data sets.
+_ALIKE = 0.45
 
 
 class TailCentroids(persistence.Saveable, BaseEstimator):
@@ -34,14 +34,15 @@ class TailCentroids(persistence.Saveable, BaseEstimator):
 
     * ``shape="sphere"`` is the PfastreXML paper's (equations 5 and 6): ``D = |x - μ_l|²``. Rows have unit length, so
       they are nearer to a short mean, of many rows that differ, than to a long one, of a row or two.
-    * ``shape="plane"``: ``D = 1 - (cos(x, μ_l) - 0.4 |μ_l|)``, one less the row's distance from a plane that crosses
-      the way from the origin to μ_l. For one label both shapes order rows alike; the plane compares labels better.
+    * ``shape="cone"``: ``D = 1 - cos(x, μ_l) + 0.45 |μ_l|²``, the angle to the mean, whatever its length. |μ_l|² is how
+      alike the label's rows are: the more, and it is 1 for a single row, the closer x has to match. For one label both
+      shapes order rows alike.
 
     Parameters
     ----------
     gamma : float
         How fast q falls with D.
-    shape : {"sphere", "plane"}
+    shape : {"sphere", "cone"}
         What D is.
     idf : bool
         Weigh features by ``ln((1 + n) / (1 + rows that have it)) + 1`` before rows are scaled to unit length.
@@ -66,7 +67,7 @@ class TailCentroids(persistence.Saveable, BaseEstimator):
     def fit(self, X: Any, Y: Any) -> Self:
         """Average the rows of each label: ``X`` (n_samples, n_features), binary ``Y`` (n_samples, n_labels)."""
         check_number("gamma", self.gamma, low=0, open_low=True)
-        check_choice("shape", self.shape, ("sphere", "plane"))
+        check_choice("shape", self.shape, ("sphere", "cone"))
         check_choice("idf", self.idf, (True, False))
         X = check_features(X)
         Y = check_labels(Y, n_rows=X.shape[0])
@@ -78,10 +79,10 @@ class TailCentroids(persistence.Saveable, BaseEstimator):
         centroids.data /= counts[label].astype(np.float32)
         lengths = np.sqrt(np.bincount(label, centroids.data.astype(np.float64) ** 2, minlength=Y.shape[1]))
         offsets = lengths**2
-        if self.shape == "plane":
-            # v = μ / (2 |μ|) and c = 0.4 |μ| make of |x|² + c - 2 x·v the plane's D.
+        if self.shape == "cone":
+            # v = μ / (2 |μ|) and c = 0.45 |μ|² make of |x|² + c - 2 x·v the cone's D.
             centroids.data /= np.maximum(2 * lengths, np.finfo(np.float32).tiny)[label].astype(np.float32)
-            lengths, offsets = np.where(lengths > 0, 0.5, 0.0), _PLANE * lengths
+            lengths, offsets = np.where(lengths > 0, 0.5, 0.0), _ALIKE * lengths**2
         order = np.lexsort((centroids.indices, -np.abs(centroids.data), label))
         centroids.indices, centroids.data = centroids.indices[order], centroids.data[order]
         centroids.has_sorted_indices = False
