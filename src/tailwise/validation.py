@@ -187,13 +187,18 @@ def label_counts(Y: sparse.csr_array) -> np.ndarray:
 
 def unit_rows(X: sparse.csr_array) -> sparse.csr_array:
     """X with every non-empty row scaled to unit length (a copy; empty rows stay empty)."""
+    scaled = sparse.csr_array((unit_data(X), X.indices, X.indptr), shape=X.shape)
+    scaled.has_canonical_format = True
+    return scaled
+
+
+def unit_data(X: sparse.csr_array) -> np.ndarray:
+    """The ``data`` of :func:`unit_rows`, for single rows, where a new matrix costs more than its values."""
     squares = np.add.reduceat(np.append(X.data.astype(np.float64) ** 2, 0.0), X.indptr[:-1])
     squares[np.diff(X.indptr) == 0] = 1.0
     squares[squares == 0] = 1.0
     scale = np.repeat(1.0 / np.sqrt(squares), np.diff(X.indptr))
-    scaled = sparse.csr_array(((X.data * scale).astype(np.float32), X.indices, X.indptr), shape=X.shape)
-    scaled.has_canonical_format = True
-    return scaled
+    return (X.data * scale).astype(np.float32)
 
 
 def smooth_idf(n_having: np.ndarray, n_rows: int) -> np.ndarray:

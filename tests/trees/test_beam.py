@@ -3,6 +3,7 @@ import pytest
 from contracts import assert_same_bits, make_rows
 from naive.trees import search, unpack
 from scipy import sparse
+from sklearn.preprocessing import normalize
 
 import tailwise
 from tailwise import Bonsai, Parabel
@@ -29,7 +30,7 @@ def test_search_equals_the_twin(model, rows, beam):
     X, Y = rows
     scores = model.set_params(beam=beam).predict_topk(X[:12], Y.shape[1])
     for i in range(12):
-        row = X[[i]].toarray().ravel().astype(np.float64)
+        row = normalize(X[[i]].toarray().astype(np.float64)).ravel()
         expected = search(model.chunks_, row, beam, model.loss, Y.shape[1], model.path_weight_)
         got = np.full(Y.shape[1], -np.inf)
         present = scores.labels[i] >= 0
@@ -103,7 +104,7 @@ def test_every_form_of_chunk_is_read_back_and_searched(n_children, n_features, d
     ones = np.ones(n_children)
     chunks = train_tree(X, Y, tree_from_nested(list(range(n_children))), (ones, ones), give, n_jobs=1)
     np.testing.assert_allclose(unpack(chunks, n_features), weights.toarray(), atol=float(scale.max(initial=0)))
-    model = Parabel(n_trees=1)
+    model = Parabel(n_trees=1, normalize=False)
     model.chunks_, model.n_features_in_, model.n_labels_ = join_trees([chunks]), n_features, n_children
     model.label_counts_, model.path_weight_ = np.ones(n_children), 1.0
     top = model.predict_topk(X, n_children)

@@ -9,6 +9,7 @@ from tailwise import Bonsai, ConstantPropensity, JainPropensity, Parabel
 from tailwise.errors import InvalidInput
 from tailwise.trees.model import EFFORT
 from tailwise.trees.weighting import leaf_costs
+from tailwise.validation import unit_rows
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +24,7 @@ def objective(w, b, X, z, costs):
 @pytest.mark.parametrize("negatives", ["siblings", "beam"])
 def test_every_edge_is_trained_on_the_rows_that_reach_its_node(rows, monkeypatch, negatives):
     monkeypatch.setitem(EFFORT, "squared_hinge", {"max_rounds": 50, "max_sweeps": 200, "bias_centre": 0.0})
-    X, Y = rows
+    X, Y = unit_rows(rows[0]), rows[1]
     groups = [[2, 3, 4], [5, 6, [7, 8]], [0, 1, *range(9, 20)]]
     model = Parabel(
         tree=groups, prune=0.0, tol=1e-3, leaf_weighting="convex", beam=1, negatives=negatives, random_state=0
@@ -52,6 +53,16 @@ def test_every_edge_is_trained_on_the_rows_that_reach_its_node(rows, monkeypatch
             ours = objective(weights[edge], chunks.bias[edge], X[reach], z, cost)
             best = objective(peer.coef_[0], peer.intercept_[0], X[reach], z, cost)
             assert best * (1 - 1e-3) <= ours <= best * 1.03
+
+
+@pytest.mark.parametrize("make", [Parabel, Bonsai])
+def test_the_length_of_a_row_does_not_matter_unless_asked(rows, make):
+    X, Y = rows
+    stretched = sparse.csr_array(sparse.diags_array(2.0 ** (np.arange(X.shape[0]) % 9)) @ X)
+    model = make(n_trees=1, random_state=0).fit(X, Y)
+    assert_same_bits(make(n_trees=1, random_state=0).fit(stretched, Y).predict_topk(stretched), model.predict_topk(X))
+    raw = make(n_trees=1, normalize=False, random_state=0).fit(stretched, Y)
+    assert (raw.predict_topk(stretched).scores != raw.predict_topk(X).scores).any()
 
 
 @pytest.mark.parametrize("representation", ["input", "output", "joint"])
@@ -117,6 +128,7 @@ def test_one_label_and_no_label():
         ({"C": 0}, r"C=0 is outside \(0, inf\]"),
         ({"tol": -1.0}, r"tol=-1.0 is outside"),
         ({"negatives": "all"}, r"negatives='all' is not one of 'beam', 'siblings'"),
+        ({"normalize": "l1"}, r"normalize='l1' is not one of True, False"),
         ({"prune": -0.1}, r"prune=-0.1 is outside"),
         ({"leaf_weighting": "head"}, r"leaf_weighting='head' is not one of 'tail', 'convex', 'steep'"),
         ({"leaf_weighting": lambda p: -p}, r"leaf_weighting=.* returned .* 20 propensities to as many positive"),

@@ -17,7 +17,7 @@ from tailwise.trees.searching import find_labels, find_visitors
 from tailwise.trees.structure import LabelTree, tree_from_user
 from tailwise.trees.training import join_trees, train_tree
 from tailwise.trees.weighting import check_leaf_weighting, leaf_costs
-from tailwise.validation import as_rng, check_choice, check_number
+from tailwise.validation import as_rng, check_choice, check_number, unit_rows
 
 LOSSES = {"squared_hinge": SQUARED_HINGE, "logistic": LOGISTIC}
 NEGATIVES = ("beam", "siblings")
@@ -53,6 +53,7 @@ class LabelTreeModel(XMCModel):
     propensity: Any
     tree: Any
     negatives: str
+    normalize: bool
     tol: float
     prune: float
     random_state: Any
@@ -76,9 +77,11 @@ class LabelTreeModel(XMCModel):
         check_number("tol", self.tol, low=0, open_low=True)
         check_number("prune", self.prune, low=0)
         check_choice("negatives", self.negatives, NEGATIVES)
+        check_choice("normalize", self.normalize, (True, False))
         check_leaf_weighting(self.leaf_weighting)
         self._check_growth()
         count_jobs(self.n_jobs)
+        X = unit_rows(X) if self.normalize else X
         label_costs = C * leaf_costs(self.leaf_weighting, self.propensity, Y)
         if self.tree is None:
             seeds = as_rng(self.random_state).integers(2**31, size=self.n_trees).tolist()
@@ -117,4 +120,13 @@ class LabelTreeModel(XMCModel):
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         check_number("beam", self.beam, integer=True, low=1)
         beam = min(self.beam, self.chunks_.bits.shape[0])
-        return find_labels(self.chunks_, X, k, LOSSES[self.loss], beam, self.path_weight_, n_jobs=self.n_jobs)
+        return find_labels(
+            self.chunks_,
+            X,
+            k,
+            LOSSES[self.loss],
+            beam,
+            self.path_weight_,
+            normalize=self.normalize,
+            n_jobs=self.n_jobs,
+        )

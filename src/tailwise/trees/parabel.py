@@ -47,6 +47,8 @@ class Parabel(LabelTreeModel):
     negatives : {"beam", "siblings"}
         Rows without a label that its classifier learns from: all that the beam brings to its node, as it will in
         prediction; or, as in the paper, only those with another label of the node.
+    normalize : bool
+        Scale rows to unit length, in training and in prediction.
     tol : float
         Accuracy of the solver.
     prune : float
@@ -78,6 +80,7 @@ class Parabel(LabelTreeModel):
         propensity: Any = None,
         tree: Any = None,
         negatives: str = "beam",
+        normalize: bool = True,
         tol: float = 0.1,
         prune: float = 0.05,
         random_state: Any = None,
@@ -92,6 +95,7 @@ class Parabel(LabelTreeModel):
         self.propensity = propensity
         self.tree = tree
         self.negatives = negatives
+        self.normalize = normalize
         self.tol = tol
         self.prune = prune
         self.random_state = random_state
