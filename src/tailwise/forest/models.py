@@ -70,7 +70,7 @@ class FastXML(XMCModel):
         Newton steps for a separator at most.
     max_features : float
         Share of the features, drawn for each tree, that its separators may use. Trees that see different features err
-        differently, so their average gains; 1 is the paper's.
+        differently, which makes up for votes of great weight.
     idf : bool
         Weigh features by ``ln((1 + n) / (1 + rows that have it)) + 1``, so that rare features are cheaper to use for
         the L1 norm. Features that every row has are left as they are. False is the paper's.
@@ -95,10 +95,10 @@ class FastXML(XMCModel):
         n_trees: int = 50,
         max_leaf: int = 10,
         labels_per_leaf: int = 100,
-        C: float = 6.0,
+        C: float = 3.0,
         tol: float = 0.1,
         max_iter: int = 10,
-        max_features: float = 0.7,
+        max_features: float = 1.0,
         idf: bool = True,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -192,7 +192,7 @@ class PfastXML(FastXML):
     """FastXML on labels weighted by 1/p_l: its nDCG and its leaf shares are unbiased when labels are missing.
 
     A score estimates the share of rows for which the label is true though it may not have been recorded. It can
-    exceed 1.
+    exceed 1. One row with a rare label weighs much, so a tree errs more, and each sees other features.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ class PfastXML(FastXML):
         n_trees: int = 50,
         max_leaf: int = 10,
         labels_per_leaf: int = 100,
-        C: float = 6.0,
+        C: float = 3.0,
         tol: float = 0.1,
         max_iter: int = 10,
         max_features: float = 0.7,
@@ -234,7 +234,8 @@ class PfastreXML(PfastXML):
     Parameters
     ----------
     n_trees, max_leaf, labels_per_leaf, C, tol, max_iter, max_features, idf, propensity, random_state, n_jobs
-        As in :class:`PfastXML`.
+        As in :class:`PfastXML`. C is larger: denser separators gain behind the first label, and what they lose at the
+        first the tail classifiers bring back.
     alpha : float
         Weight of the forest, in [0, 1].
     gamma : float
