@@ -64,10 +64,6 @@ class Parabel(LabelTreeModel):
     array([0, 1, 2, 3], dtype=int32)
     """
 
-    # On validation rows of EURLex-4K (two seeds) a third round moved P@1/3/5 of three trees by -0.2/+0.2/+0.0 for 40 %
-    # more training time.
-    _rounds_spared_by_averaging = 1
-
     def __init__(
         self,
         n_trees: int = 3,
