@@ -194,11 +194,10 @@ def unit_rows(X: sparse.csr_array) -> sparse.csr_array:
 
 def unit_data(X: sparse.csr_array) -> np.ndarray:
     """The ``data`` of :func:`unit_rows`, for single rows, where a new matrix costs more than its values."""
-    squares = np.add.reduceat(np.append(X.data.astype(np.float64) ** 2, 0.0), X.indptr[:-1])
-    squares[np.diff(X.indptr) == 0] = 1.0
-    squares[squares == 0] = 1.0
-    scale = np.repeat(1.0 / np.sqrt(squares), np.diff(X.indptr))
-    return (X.data * scale).astype(np.float32)
+    # Not at the top, because numba takes long to import and reading the help needs no rows.
+    from tailwise.kernels.rows import unit_values
+
+    return unit_values(X.indptr, X.data)
 
 
 def smooth_idf(n_having: np.ndarray, n_rows: int) -> np.ndarray:

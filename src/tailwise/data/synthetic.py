@@ -215,7 +215,9 @@ def _count(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> spa
 
 
 def _inverse_document_frequency(counts: list[sparse.csr_array], n_rows: int) -> np.ndarray:
-    frequency = sum(np.bincount(block.indices, minlength=block.shape[1]) for block in counts)
+    frequency = np.zeros(counts[0].shape[1], np.int64)
+    for block in counts:
+        frequency += np.bincount(block.indices, minlength=block.shape[1])
     return smooth_idf(frequency, n_rows)
 
 
