@@ -1,4 +1,7 @@
-"""``python -m benchmarks`` lists the questions; ``python -m benchmarks NAME …`` answers them; ``all`` answers all."""
+"""``python -m benchmarks`` lists the questions; ``python -m benchmarks NAME …`` answers them; ``all`` answers all.
+
+``python -m benchmarks NAME --help`` tells what it does and takes.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ def main() -> None:
     elif wanted == ["all"]:
         for name in names:
             harness.run(name, [])
+    elif wanted[0] in names and {"-h", "--help"} & set(sys.argv[2:]):
+        print(names[wanted[0]].__doc__)
     elif wanted[0] in names:
         harness.run(wanted[0], sys.argv[2:])
     else:
