@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,10 @@ settings.register_profile("same", derandomize=True)
 settings.load_profile("same")
 
 pytest.register_assert_rewrite("contracts")
+
+# A shell makes its background jobs deaf to Ctrl-C, which some tests send.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
