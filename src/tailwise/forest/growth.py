@@ -34,15 +34,18 @@ def grow_forest(
     n_seen = math.ceil(max_features * n_features)
     labels = RowLabels(Y.indptr, Y.indices, worth.astype(np.float32), ideal_scale(np.diff(Y.indptr)))
 
-    def grow(seed: np.uint64) -> Tree:
-        seen = np.arange(n_features)
-        if n_seen < n_features:
-            seen = np.sort(np.random.default_rng(seed).choice(n_features, n_seen, replace=False))
-        part = by_feature[:, seen] if n_seen < n_features else by_feature
+    def look_at(seen: np.ndarray) -> tuple[Columns, np.ndarray, np.ndarray]:
+        part = by_feature[:, seen]
         row_sizes = np.bincount(part.indices, minlength=part.shape[0]) + 1
-        features = np.append(seen, n_features).astype(np.int32)
-        tree = grow_tree(columns_with_ones(part), features, row_sizes, labels, settings, seed)
-        return Tree(*(np.array(array) for array in tree))
+        return columns_with_ones(part), np.append(seen, n_features).astype(np.int32), row_sizes
+
+    everything = look_at(np.arange(n_features)) if n_seen == n_features else None
+
+    def grow(seed: np.uint64) -> Tree:
+        seen = everything
+        if seen is None:
+            seen = look_at(np.sort(np.random.default_rng(seed).choice(n_features, n_seen, replace=False)))
+        return Tree(*(np.array(part) for part in grow_tree(*seen, labels, settings, seed)))
 
     trees = map_blocks(grow, list(seeds), n_jobs=n_jobs, description=description)
     return lay_out(trees, np.bincount(X.indices, minlength=X.shape[1]) / X.shape[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -142,25 +141,21 @@ class FastXML(XMCModel):
         return np.ones(Y.shape[1])
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
+        X = weighted_rows(X, self.feature_weights_)
         labels = np.empty((X.shape[0], k), np.int32)
         scores = np.empty((X.shape[0], k), np.float32)
-        predict = self._block_predictor(X)
         map_blocks(
-            lambda block: predict(block, labels, scores),
+            lambda block: self._predict_block(X, block, labels, scores),
             row_blocks(X.shape[0], _ROWS_A_BLOCK),
             n_jobs=self.n_jobs,
         )
         return TopK(labels, scores)
 
-    def _block_predictor(self, X: sparse.csr_array) -> Callable[[tuple[int, int], np.ndarray, np.ndarray], None]:
-        """A function of a block of X's rows that writes their labels and scores."""
-        X = weighted_rows(X, self.feature_weights_)
+    def _predict_block(
+        self, X: sparse.csr_array, block: tuple[int, int], labels: np.ndarray, scores: np.ndarray
+    ) -> None:
         shape = (self.n_features_in_, self.n_labels_)
-
-        def predict(block: tuple[int, int], labels: np.ndarray, scores: np.ndarray) -> None:
-            predict_forest(X.indptr, X.indices, X.data, block, self.forest_, shape, labels, scores)
-
-        return predict
+        predict_forest(X.indptr, X.indices, X.data, block, self.forest_, shape, labels, scores)
 
     def explain(self, x: Any, label: int) -> Explanation:
         """Which trees and leaves voted for ``label`` on the one row ``x`` (1, n_features), largest share first."""
@@ -275,15 +270,12 @@ class PfastreXML(PfastXML):
         self.tail_ = TailCentroids(self.gamma, self.tail_shape, self.idf, self.n_jobs).fit(X, Y)
         super()._fit(X, Y)
 
-    def _block_predictor(self, X: sparse.csr_array) -> Callable[[tuple[int, int], np.ndarray, np.ndarray], None]:
+    def _predict_block(
+        self, X: sparse.csr_array, block: tuple[int, int], labels: np.ndarray, scores: np.ndarray
+    ) -> None:
         shape = (self.n_features_in_, self.n_labels_)
-        forest, centroids, alpha = self.forest_, self.tail_._compiled(), float(self.alpha)
-        X = weighted_rows(X, self.feature_weights_)
-
-        def predict(block: tuple[int, int], labels: np.ndarray, scores: np.ndarray) -> None:
-            predict_reranked(X.indptr, X.indices, X.data, block, forest, centroids, alpha, shape, labels, scores)
-
-        return predict
+        centroids, alpha = self.tail_._compiled(), float(self.alpha)
+        predict_reranked(X.indptr, X.indices, X.data, block, self.forest_, centroids, alpha, shape, labels, scores)
 
     def _explanation(self, x: sparse.csr_array, label: int, forest: float, votes: list[Vote]) -> Explanation:
         tail = float(self.tail_.log_scores(x, np.array([[label]]))[0, 0])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from tailwise.validation import smooth_idf, unit_rows
+from tailwise.kernels.rows import unit_values
+from tailwise.validation import smooth_idf
 
 
 def feature_weights(X: sparse.csr_array, idf: bool) -> np.ndarray:
@@ -17,4 +18,5 @@ def feature_weights(X: sparse.csr_array, idf: bool) -> np.ndarray:
 
 def weighted_rows(X: sparse.csr_array, weights: np.ndarray) -> sparse.csr_array:
     """X with its columns multiplied by ``weights`` (n_features,) and every row scaled to unit length (a copy)."""
-    return unit_rows(sparse.csr_array((X.data * weights[X.indices], X.indices, X.indptr), shape=X.shape))
+    data = unit_values(X.indptr, X.data * weights[X.indices])
+    return sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
