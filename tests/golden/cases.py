@@ -1,0 +1,59 @@
+"""Every public model with its default parameters, on rows that never change."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+import tailwise as tw
+
+
+def make_synthetic():
+    """600 rows for training and 200 to predict, 120 features, 60 labels of long-tailed frequency; numpy alone."""
+    rng = np.random.default_rng(20_24)
+    n, n_features, n_labels = 800, 120, 60
+    frequency = 1 / np.arange(1, n_labels + 1)
+    X, Y = np.zeros((n, n_features), np.float32), np.zeros((n, n_labels), np.float32)
+    words = [rng.choice(n_features, size=6, replace=False) for _ in range(n_labels)]
+    for row in range(n):
+        chosen = rng.choice(n_labels, size=3, replace=False, p=frequency / frequency.sum())
+        Y[row, chosen] = 1
+        for label in chosen:
+            X[row, rng.choice(words[label], size=4, replace=False)] += rng.integers(1, 5, size=4)
+        X[row, rng.choice(n_features, size=5, replace=False)] += 1
+    X, Y = sparse.csr_array(X), sparse.csr_array(Y)
+    return X[:600], Y[:600], X[600:]
+
+
+def load_eurlex():
+    """1,000 training rows and 200 test rows of EURLex-4K."""
+    eurlex = tw.load_dataset("eurlex-4k")
+    return eurlex.X_train[:1000], eurlex.Y_train[:1000], eurlex.X_test[:200]
+
+
+CASES = {
+    "Popularity": lambda: tw.Popularity(),
+    "Centroid": lambda: tw.Centroid(),
+    "NearestRows": lambda: tw.NearestRows(),
+    "DiSMEC": lambda: tw.DiSMEC(random_state=0),
+    "DiSMEC logistic": lambda: tw.DiSMEC(loss="logistic", random_state=0),
+    "PWDiSMEC": lambda: tw.PWDiSMEC(random_state=0),
+    "ProXML": lambda: tw.ProXML(random_state=0),
+    "PPDSparse": lambda: tw.PPDSparse(random_state=0),
+    "Parabel": lambda: tw.Parabel(random_state=0),
+    "Bonsai": lambda: tw.Bonsai(random_state=0),
+    "FastXML": lambda: tw.FastXML(random_state=0),
+    "PfastXML": lambda: tw.PfastXML(random_state=0),
+    "PfastreXML": lambda: tw.PfastreXML(random_state=0),
+    "GLaS": lambda: tw.GLaS(random_state=0),
+    "SampledSoftmax": lambda: tw.SampledSoftmax(random_state=0),
+    "PropensityReranker": lambda: tw.PropensityReranker(tw.DiSMEC(random_state=0)),
+    "CentroidReranker": lambda: tw.CentroidReranker(tw.DiSMEC(random_state=0)),
+    "Calibrated": lambda: tw.Calibrated(tw.DiSMEC(random_state=0), random_state=0),
+    "RankNet": lambda: tw.RankNet(tw.DiSMEC(random_state=0), random_state=0),
+    "TailAugmented": lambda: tw.TailAugmented(tw.DiSMEC(random_state=0), random_state=0),
+    "Ensemble": lambda: tw.Ensemble([tw.DiSMEC(random_state=0), tw.Centroid()], random_state=0),
+    "Stacked": lambda: tw.Stacked([tw.DiSMEC(random_state=0), tw.Bonsai(random_state=0)], random_state=0),
+    "Sublinear": lambda: tw.Sublinear(tw.DiSMEC(random_state=0)),
+    "TradeOff": lambda: tw.TradeOff(tw.DiSMEC(random_state=0), random_state=0),
+}
