@@ -121,7 +121,8 @@ def matrices(name: str) -> Matrices:
     folder = RESULTS / "data" / name
     if not (folder / "Y_test.npz").exists():
         from tailwise import load_dataset
-        from tailwise.validation import check_features, unit_rows
+        from tailwise.rows import unit_rows
+        from tailwise.validation import check_features
 
         dataset = load_dataset(name)
         folder.mkdir(parents=True, exist_ok=True)

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from tailwise import persistence
-from tailwise.errors import NotFitted
-from tailwise.validation import check_features, check_k, check_labels, label_counts
+from tailwise.errors import InvalidInput, NotFitted, Unsupported
+from tailwise.explanation import Explanation
+from tailwise.parameters import Component, Constraint, check_parameters
+from tailwise.rows import AS_THEY_ARE, RowView
+from tailwise.validation import (
+    check_feature_names,
+    check_features,
+    check_labels,
+    check_number,
+    feature_names,
+    label_counts,
+)
 
 
 class TopK(NamedTuple):
@@ -53,28 +63,36 @@ class TopK(NamedTuple):
 class XMCModel(persistence.Saveable, BaseEstimator):
     """A model that names the best labels of each row.
 
-    A subclass writes ``_fit(X, Y)`` and ``_predict_topk(X, k)``; both get checked input (canonical float32
-    CSR, ``1 <= k <= n_labels_``). Parameters are set in ``__init__`` and never changed by ``fit``; what ``fit``
-    learns ends in ``_`` and is what ``save`` keeps. The same ``random_state`` gives the same bits for every
-    ``n_jobs``. Nothing is ever densified to rows × labels.
+    A subclass writes ``_fit(X, Y)`` and ``_predict_topk(X, k)``, and ``_see_rows``, ``_explain`` and ``_label_weights``
+    where it has an answer. All get checked input (canonical float32 CSR, ``1 <= k <= n_labels_``) and see rows as
+    ``_see_rows`` says. Parameters are set in ``__init__``, constrained by ``_parameters`` and never changed by ``fit``;
+    what ``fit`` learns ends in ``_`` and is what ``save`` keeps. The same ``random_state`` gives the same bits for
+    every ``n_jobs``. Nothing is ever densified to rows × labels.
     """
 
+    _parameters: ClassVar[dict[str, Constraint]] = {}
     scores_are_probabilities: bool = False
-    needs_nonnegative_features: bool = False
 
     n_labels_: int
     n_features_in_: int
     label_counts_: np.ndarray
+    rows_: RowView
 
     def fit(self, X: Any, Y: Any) -> Self:
         """Learn from ``X`` (n_samples, n_features) and the observed binary labels ``Y`` (n_samples, n_labels)."""
-        X = check_features(X, nonnegative=self.needs_nonnegative_features, owner=type(self).__name__)
+        check_parameters(self)
+        names = feature_names(X)
+        X = check_features(X, owner=type(self).__name__)
         Y = check_labels(Y, n_rows=X.shape[0])
         before = dict(self.__dict__)
         try:
+            self.__dict__.pop("feature_names_in_", None)
+            if names is not None:
+                self.feature_names_in_ = names
             self.n_features_in_, self.n_labels_ = X.shape[1], Y.shape[1]
             self.label_counts_ = label_counts(Y)
-            self._fit(X, Y)
+            self.rows_ = self._see_rows(X)
+            self._fit(self.rows_(X), Y)
         except BaseException:
             # Ctrl-C or an error leaves what was there: an unfitted model, or the old fit.
             self.__dict__.clear()
@@ -85,24 +103,48 @@ class XMCModel(persistence.Saveable, BaseEstimator):
     def predict_topk(self, X: Any, k: int = 5) -> TopK:
         """The ``k`` best labels of each row with their scores; ties break by label index."""
         self._check_is_fitted()
-        k = check_k(k)
-        X = check_features(
-            X,
-            n_features=self.n_features_in_,
-            nonnegative=self.needs_nonnegative_features,
-            allow_no_rows=True,
-            owner=type(self).__name__,
-        )
-        return self._predict_topk(X, min(k, self.n_labels_)).padded(k)
+        k = int(check_number("k", k, integer=True, low=1))
+        return self._predict_topk(self._seen(X), min(k, self.n_labels_)).padded(k)
 
     def predict(self, X: Any, k: int = 5) -> sparse.csr_array:
         """The ``k`` best labels of each row as a binary (n_samples, n_labels) CSR matrix."""
         return self.predict_topk(X, k).to_csr(self.n_labels_)
 
+    def label_weights(self) -> sparse.csr_array:
+        """The linear weights of each label, for rows as the model sees them: CSR (n_labels, n_features)."""
+        self._check_is_fitted()
+        return self._label_weights()
+
+    def explain(self, x: Any, label: int) -> Explanation:
+        """Why the one row ``x`` (1, n_features) gets ``label`` with its score, as a sum of named parts."""
+        self._check_is_fitted()
+        x = self._seen(x)
+        if x.shape[0] != 1:
+            raise InvalidInput(f"x has {x.shape[0]:,} rows; pass the one row to explain: X[[i]]")
+        label = int(check_number("label", label, integer=True, low=0, high=self.n_labels_ - 1))
+        return self._explain(x, label)
+
+    def update(self, X: Any, Y: Any) -> Self:
+        """Learn from more rows, and from labels never seen before, without starting again."""
+        raise Unsupported(
+            f"{type(self).__name__} cannot learn from new rows alone; fit it again on the old and the new rows together"
+        )
+
     def save(self, path: str | Path) -> None:
         """Write the fitted model as a folder that :func:`tailwise.load` opens; atomic, no pickle."""
         self._check_is_fitted()
         persistence.save(self, path)
+
+    def _see_rows(self, X: sparse.csr_array) -> RowView:
+        """How the model will see rows, from the training rows."""
+        return AS_THEY_ARE
+
+    def _seen(self, X: Any) -> sparse.csr_array:
+        """New rows, checked, as the model sees them."""
+        check_feature_names(X, getattr(self, "feature_names_in_", None), owner=type(self).__name__)
+        return self.rows_(
+            check_features(X, n_features=self.n_features_in_, allow_no_rows=True, owner=type(self).__name__)
+        )
 
     @abstractmethod
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
@@ -111,6 +153,18 @@ class XMCModel(persistence.Saveable, BaseEstimator):
     @abstractmethod
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         """Predict for checked input, 1 <= k <= n_labels_."""
+
+    def _label_weights(self) -> sparse.csr_array:
+        raise Unsupported(
+            f"{type(self).__name__} has no linear weights by label; "
+            "one-vs-rest models such as DiSMEC and label trees such as Bonsai have"
+        )
+
+    def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
+        raise Unsupported(
+            f"{type(self).__name__} cannot say what its scores are made of; "
+            "linear models, trees, forests and centroids can, for example DiSMEC()"
+        )
 
     def _check_is_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
@@ -123,9 +177,27 @@ class XMCModel(persistence.Saveable, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.positive_only = self.needs_nonnegative_features
         tags.target_tags.required = True
         tags.target_tags.two_d_labels = True
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
         return tags
+
+
+MODEL = Component(XMCModel, "model", "DiSMEC()")
+"""The constraint of a parameter that is itself a model."""
+
+
+class Models(Constraint):
+    """A list of at least one model."""
+
+    def check(self, name: str, value: Any) -> Any:
+        """The value, a list whose entries are models."""
+        if not isinstance(value, list | tuple) or not value:
+            raise InvalidInput(f"{name}={value!r} is empty or no list; pass a list of models")
+        for i, model in enumerate(value):
+            MODEL.check(f"{name}[{i}]", model)
+        return value
+
+    def __str__(self) -> str:
+        return "a list of models"

@@ -1,4 +1,4 @@
-"""Two baselines every model must beat: the constant ranking, and the nearest label mean."""
+"""Baselines that every model must beat: the constant ranking, the nearest label mean, the nearest rows."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
+from tailwise.explanation import Explanation, Part, linear_explanation, not_ranked
+from tailwise.kernels.topk import topk_csr
+from tailwise.parallel import map_blocks, row_blocks
+from tailwise.parameters import Integer, Number
+from tailwise.rows import UNIT_LENGTH, RowView, unit_rows
 from tailwise.scoring import predict_topk_linear
-from tailwise.validation import unit_rows
+
+_ROWS_A_BLOCK = 1024
 
 
 class Popularity(XMCModel):
@@ -27,6 +33,12 @@ class Popularity(XMCModel):
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         best = TopK(self.ranking_[None, :k], self.frequency_[None, :k]).padded(k)
         return TopK(*(np.repeat(part, X.shape[0], axis=0) for part in best))
+
+    def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
+        if not self.label_counts_[label]:
+            return not_ranked(label, "no training row has the label")
+        share = float(self.frequency_[self.ranking_ == label][0])
+        return Explanation.sum_of(label, [Part(f"share of training rows, {self.label_counts_[label]:,}", share)])
 
 
 class Centroid(XMCModel):
@@ -49,10 +61,102 @@ class Centroid(XMCModel):
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_jobs = n_jobs
 
+    def _see_rows(self, X: sparse.csr_array) -> RowView:
+        return UNIT_LENGTH
+
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        means = unit_rows(sparse.csr_array(Y.T.tocsr() @ unit_rows(X)))
+        means = unit_rows(sparse.csr_array(Y.T.tocsr() @ X))
         self.weights_ = sparse.csr_array(means.T.tocsr())
         self.bias_ = np.where(self.label_counts_ > 0, 0.0, -np.inf).astype(np.float32)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
-        return predict_topk_linear(unit_rows(X), self.weights_, self.bias_, k, n_jobs=self.n_jobs)
+        return predict_topk_linear(X, self.weights_, self.bias_, k, n_jobs=self.n_jobs)
+
+    def _label_weights(self) -> sparse.csr_array:
+        return sparse.csr_array(self.weights_.T.tocsr())
+
+    def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
+        if not self.label_counts_[label]:
+            return not_ranked(label, "no training row has the label")
+        return linear_explanation(label, x, self.weights_, self.bias_[label])
+
+
+class NearestRows(XMCModel):
+    """Vote with the labels of the ``k`` most similar training rows, each vote weighted by the similarity.
+
+    ``score_l = Σ_i s_i y_il / Σ_i s_i`` over the ``k`` rows of highest cosine ``s_i > 0``: a share of votes in [0, 1].
+    The search is exact: one pass over an inverted index of the training rows. Keeps all training rows.
+
+    Parameters
+    ----------
+    k : int
+        Number of neighbours.
+    sharpness : float
+        Votes weigh ``s_i ** sharpness``; larger values trust the nearest rows more.
+    n_jobs : int or None
+        Threads for prediction.
+
+    Examples
+    --------
+    >>> model = NearestRows(k=1).fit([[1.0, 0], [0, 1.0]], [[1, 0], [0, 1]])
+    >>> model.predict_topk([[0.9, 0.1]], k=1).labels
+    array([[0]], dtype=int32)
+    """
+
+    scores_are_probabilities = True
+
+    _parameters = {"k": Integer(low=1), "sharpness": Number(low=0)}
+
+    def __init__(self, k: int = 30, *, sharpness: float = 1.0, n_jobs: int | None = None) -> None:
+        self.k = k
+        self.sharpness = sharpness
+        self.n_jobs = n_jobs
+
+    def _see_rows(self, X: sparse.csr_array) -> RowView:
+        return UNIT_LENGTH
+
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+        self.row_numbers_ = np.flatnonzero(np.diff(Y.indptr))
+        self.neighbours_ = sparse.csr_array(X[self.row_numbers_].T.tocsr())
+        self.labels_ = sparse.csr_array(Y[self.row_numbers_])
+
+    def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
+        near = self._nearest(X)
+        top = TopK(np.empty((X.shape[0], k), np.int32), np.empty((X.shape[0], k), np.float32))
+
+        def vote(block: tuple[int, int]) -> None:
+            rows = slice(*block)
+            voters = self._voters(TopK(near.labels[rows], near.scores[rows]))
+            votes = sparse.csr_array(voters @ self.labels_)
+            totals = np.repeat(voters.sum(axis=1), np.diff(votes.indptr))
+            shares = np.full(votes.data.shape, -np.inf, np.float32)
+            np.divide(votes.data, totals, out=shares, where=votes.data > 0)
+            topk_csr(votes.indptr, votes.indices, np.minimum(shares, 1), top.labels[rows], top.scores[rows])
+
+        map_blocks(vote, row_blocks(X.shape[0], _ROWS_A_BLOCK), n_jobs=self.n_jobs)
+        return top
+
+    def _nearest(self, X: sparse.csr_array) -> TopK:
+        """The most similar training rows, in place of labels, with their cosines."""
+        n_rows = self.row_numbers_.size
+        if n_rows == 0:
+            return TopK(np.full((X.shape[0], 1), -1, np.int32), np.full((X.shape[0], 1), -np.inf, np.float32))
+        no_bias = np.zeros(n_rows, np.float32)
+        return predict_topk_linear(X, self.neighbours_, no_bias, min(self.k, n_rows), n_jobs=self.n_jobs)
+
+    def _voters(self, near: TopK) -> sparse.csr_array:
+        """What each training row's vote weighs: (n, n_training_rows)."""
+        voters = near.to_csr(self.row_numbers_.size, binary=False)
+        voters.data = np.where(voters.data > 0, np.abs(voters.data) ** np.float32(self.sharpness), np.float32(0))
+        return voters
+
+    def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
+        voters = self._voters(self._nearest(x))
+        total = voters.data.sum(dtype=np.float64)
+        has_label = self.labels_[:, [label]].toarray().ravel() > 0
+        parts = [
+            Part(f"training row {self.row_numbers_[row]}", float(weight / total))
+            for row, weight in zip(voters.indices, voters.data, strict=True)
+            if has_label[row] and weight > 0
+        ]
+        return Explanation.sum_of(label, parts) if parts else not_ranked(label, "no near training row has the label")

@@ -17,6 +17,10 @@ class InvalidInput(TailwiseError, ValueError):
     """An argument has a wrong value, shape or type."""
 
 
+class Unsupported(InvalidInput):
+    """A model was asked for what its kind cannot give; the message says why and which kinds can."""
+
+
 class NotFitted(TailwiseError, NotFittedError):
     """A model was used before ``fit``."""
 

@@ -351,7 +351,7 @@ class _Reader:
             raise ModelFileError(f"{self.folder} refers to the file {name!r}, which its manifest does not list")
         return self.folder / name
 
-    _DECODERS = {  # noqa: RUF012
+    _DECODERS = {
         "scalar": lambda self, v: np.dtype(v["dtype"]).type(v["value"]),
         "array": lambda self, v: self._array(v["file"]),
         "csr": _csr,

@@ -12,13 +12,14 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
 from tailwise import persistence
-from tailwise.base import TopK, XMCModel
+from tailwise.base import MODEL, TopK, XMCModel
 from tailwise.data.loading import encode_labels
 from tailwise.data.text_features import TextFeatures
 from tailwise.errors import InvalidInput, NotFitted
+from tailwise.explanation import Explanation
 from tailwise.metrics.slices import label_slices
+from tailwise.parameters import Component, OrNone, check_parameters
 from tailwise.propensity import JainPropensity, Propensity
-from tailwise.validation import unit_rows
 
 RARITIES = ("head", "torso", "tail")
 
@@ -31,24 +32,6 @@ class Suggestion(NamedTuple):
     score: float
     rarity: str
     """``"head"``, ``"torso"`` or ``"tail"``: how often the label came in training."""
-
-
-class Contribution(NamedTuple):
-    """What one feature (a word) did for a label's score."""
-
-    feature: str
-    value: float
-
-
-class Explanation(NamedTuple):
-    """Why a label got its score: ``score = bias + Σ contributions``, from the linear weights."""
-
-    name: str
-    id: str
-    score: float
-    bias: float
-    supporting: list[Contribution]
-    opposing: list[Contribution]
 
 
 class Tagger(persistence.Saveable, BaseEstimator):
@@ -72,10 +55,16 @@ class Tagger(persistence.Saveable, BaseEstimator):
     --------
     >>> from tailwise import Centroid, TextFeatures
     >>> texts, labels = ["tax law", "sea fish", "fish law"], [["law"], ["fish"], ["law", "fish"]]
-    >>> tagger = Tagger(Centroid(), TextFeatures(min_df=1)).fit(texts, labels)
+    >>> tagger = Tagger(Centroid(), features=TextFeatures(min_df=1)).fit(texts, labels)
     >>> [(s.name, s.rarity) for s in tagger.suggest(["deep sea"], k=1)[0]]
     [('fish', 'tail')]
     """
+
+    _parameters = {
+        "model": OrNone(MODEL),
+        "features": OrNone(Component(TextFeatures, "TextFeatures", "TextFeatures()")),
+        "propensity": OrNone(Component(Propensity, "Propensity", "JainPropensity()")),
+    }
 
     features_: TextFeatures | None
     model_: XMCModel
@@ -86,7 +75,7 @@ class Tagger(persistence.Saveable, BaseEstimator):
     n_samples_: int
 
     def __init__(
-        self, model: Any = None, features: TextFeatures | None = None, propensity: Propensity | None = None
+        self, model: Any = None, *, features: TextFeatures | None = None, propensity: Propensity | None = None
     ) -> None:
         self.model = model
         self.features = features
@@ -100,6 +89,7 @@ class Tagger(persistence.Saveable, BaseEstimator):
         ``labels`` holds a list of label ids for each text, or is a binary CSR matrix whose columns are
         ``label_ids``. ``names`` gives readable names: a dict from id to name, or a list beside ``label_ids``.
         """
+        check_parameters(self)
         texts = check_texts(texts)
         if sparse.issparse(labels):
             Y = labels
@@ -116,12 +106,13 @@ class Tagger(persistence.Saveable, BaseEstimator):
         cls, model: Any, X: Any, Y: Any, *, label_ids: Any = None, names: Any = None, features: Any = None
     ) -> Self:
         """A tagger fitted on rows of X; ``features`` is the fitted TextFeatures that made them, if any did."""
-        made = cls(model, features)
+        made = cls(model, features=features)
         made.features_ = features
         ids = [str(i) for i in range(Y.shape[1])] if label_ids is None else list(label_ids)
         return made._learn(X, Y, ids, names)
 
     def _learn(self, X: Any, Y: Any, ids: list[str], names: Any) -> Self:
+        check_parameters(self)
         if not Y.nnz:
             raise InvalidInput("no row has a label; a model needs rows with labels to learn from")
         if len(ids) != Y.shape[1] or len(set(ids)) != len(ids):
@@ -161,37 +152,30 @@ class Tagger(persistence.Saveable, BaseEstimator):
             for labels, scores in zip(topk.labels.tolist(), topk.scores.tolist(), strict=True)
         ]
 
-    def explain(self, text: Any, label: str | int, n: int = 10) -> Explanation:
-        """The ``n`` words of ``text`` that spoke for and the ``n`` that spoke against ``label``.
+    def explain(self, text: Any, label: str | int) -> Explanation:
+        """Why ``text`` gets ``label`` with its score, as the model explains it; features have their words for names.
 
-        ``label`` is a name, an id or a column number. The model, or the one inside a wrapper, must be linear; the score
-        explained is its margin, before probabilities or re-ranking.
+        ``label`` is a name, an id or a column number. ``explanation.features()`` are the words that spoke for and
+        against it.
         """
         index = self.find_label(label)
         x = sparse.csr_array(self.rows([text] if isinstance(text, str) else text))
-        linear = linear_part(self.model_)
-        if getattr(linear, "normalize", True):
-            x = unit_rows(x)
-        weights = linear.weights_[x.indices][:, [index]].toarray().ravel()
-        bias = float(linear.bias_[index])
-        values = (x.data * weights).astype(float)
-        names = self._feature_names(x.indices)
-        order = np.argsort(-values, kind="stable")
-        ranked = [Contribution(names[i], float(values[i])) for i in order if values[i] != 0]
-        return Explanation(
-            self.label_names_[index],
-            self.label_ids_[index],
-            float(values.sum() + bias),
-            bias,
-            [c for c in ranked if c.value > 0][:n],
-            [c for c in reversed(ranked) if c.value < 0][:n],
-        )
+        return self._with_words(self.model_.explain(x, index))
 
-    def _feature_names(self, indices: np.ndarray) -> list[str]:
-        if self.features_ is None:
-            return [f"feature {i}" for i in indices]
-        names = self.features_.get_feature_names_out()
-        return [str(names[i]) for i in indices]
+    def _with_words(self, why: Explanation) -> Explanation:
+        words = None if self.features_ is None else self.features_.get_feature_names_out()
+
+        def named(why: Explanation) -> Explanation:
+            parts = [
+                part._replace(
+                    name=part.name if words is None or part.feature < 0 else str(words[part.feature]),
+                    of=None if part.of is None else named(part.of),
+                )
+                for part in why.parts
+            ]
+            return why._replace(parts=tuple(parts))
+
+        return named(why)
 
     def find_label(self, label: str | int) -> int:
         """The column of a label given by id, name or column number; a wrong name is answered with near ones."""
@@ -251,22 +235,6 @@ def indicator(labels: Iterable[Iterable[str]]) -> tuple[sparse.csr_array, list[s
     if not ids:
         raise InvalidInput("no row has a label; a model needs rows with labels to learn from")
     return encode_labels(rows, ids), ids
-
-
-def linear_part(model: Any) -> Any:
-    """The linear model inside ``model``: itself, or what its wrappers hold."""
-    seen = model
-    for _ in range(8):
-        weights = getattr(seen, "weights_", None)
-        if weights is not None and sparse.issparse(weights) and weights.shape == (seen.n_features_in_, seen.n_labels_):
-            return seen
-        seen = next((getattr(seen, name) for name in ("model_", "base_") if hasattr(seen, name)), None)
-        if seen is None:
-            break
-    raise InvalidInput(
-        f"{type(model).__name__} has no linear weights to explain a label with; "
-        "train a linear model, for example --model dismec"
-    )
 
 
 def _names_of(ids: list[str], names: Any) -> list[str]:

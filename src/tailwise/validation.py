@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import numbers
 import warnings
 from typing import Any
@@ -34,22 +35,36 @@ def check_number(
     open_low: bool = False,
     open_high: bool = False,
 ) -> Any:
-    """Refuse a numeric parameter outside its range, naming it and showing its value."""
+    """Refuse a number outside its interval, naming it and showing its value. Infinity and NaN are in no interval."""
     kind: Any = numbers.Integral if integer else numbers.Real
     if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
         raise InvalidInput(f"{name}={value!r} must be {'an integer' if integer else 'a number'}")
     below = value <= low if open_low else value < low
     above = value >= high if open_high else value > high
-    if below or above or value != value:
-        interval = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
-        raise InvalidInput(f"{name}={value!r} is outside {interval}")
+    if below or above or not np.isfinite(value):
+        raise InvalidInput(f"{name}={value!r} is outside {interval(low, high, open_low, open_high)}")
     return value
 
 
+def interval(low: float, high: float, open_low: bool = False, open_high: bool = False) -> str:
+    """An interval as mathematicians write it.
+
+    >>> interval(0, np.inf)
+    '[0, inf)'
+    """
+    left = "(" if open_low or low == -np.inf else "["
+    right = ")" if open_high or high == np.inf else "]"
+    return f"{left}{low:g}, {high:g}{right}"
+
+
 def check_choice(name: str, value: Any, choices: Any) -> Any:
-    """Refuse a value that is not one of ``choices``."""
-    if value not in choices:
-        raise InvalidInput(f"{name}={value!r} is not one of {', '.join(repr(c) for c in choices)}")
+    """Refuse a value that is not one of ``choices``; a misspelt word is answered with the nearest."""
+    # Not `in`, by which 1 would be True, and an array could not be compared.
+    if not any(type(value) is type(choice) and value == choice for choice in choices):
+        words = [choice for choice in choices if isinstance(choice, str)]
+        near = difflib.get_close_matches(value, words, 1) if isinstance(value, str) else []
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise InvalidInput(f"{name}={value!r} is not one of {', '.join(map(repr, choices))}{hint}")
     return value
 
 
@@ -105,7 +120,6 @@ def check_features(
     X: Any,
     *,
     n_features: int | None = None,
-    nonnegative: bool = False,
     allow_no_rows: bool = False,
     owner: str = "this model",
 ) -> sparse.csr_array:
@@ -133,11 +147,6 @@ def check_features(
         raise InvalidInput(
             f"X has {kind} at row {row}, column {csr.indices[bad]}; replace or remove such values "
             "(float32 holds magnitudes up to 3.4e38)"
-        )
-    if nonnegative and csr.nnz and csr.data.min() < 0:
-        raise InvalidInput(
-            f"Negative values in data passed to X (smallest {csr.data.min():g}); {owner} needs features >= 0, "
-            "such as TF-IDF or counts"
         )
     if n_features is not None and csr.shape[1] != n_features:
         raise InvalidInput(
@@ -175,35 +184,33 @@ def check_labels(Y: Any, *, n_rows: int | None = None, n_labels: int | None = No
     return _with_small_indices(csr)
 
 
-def check_k(k: Any) -> int:
-    """K as a positive int; it may exceed the number of labels (the rest is then padded)."""
-    return int(check_number("k", k, integer=True, low=1))
+def feature_names(X: Any) -> np.ndarray | None:
+    """The names of a table's columns as (n_features,) str; None for a matrix, or where not all names are strings."""
+    columns = getattr(X, "columns", None)
+    if columns is None or not all(isinstance(name, str) for name in columns):
+        return None
+    return np.asarray(list(columns), dtype=np.str_)
+
+
+def check_feature_names(X: Any, expected: np.ndarray | None, *, owner: str = "this model") -> None:
+    """Refuse a table whose columns are not those of training, in their order; a matrix has no names to compare."""
+    names = feature_names(X) if expected is not None else None
+    if expected is None or names is None or names.tolist() == expected.tolist():
+        return
+    if sorted(names.tolist()) == sorted(expected.tolist()):
+        at = int(np.flatnonzero(names != expected)[0])
+        raise InvalidInput(
+            f"X has the feature names of training in another order (column {at} is {str(names[at])!r}, {owner} expects "
+            f"{str(expected[at])!r}); reorder it: X[model.feature_names_in_]"
+        )
+    unknown = [name for name in names.tolist() if name not in set(expected.tolist())]
+    missing = [name for name in expected.tolist() if name not in set(names.tolist())]
+    raise InvalidInput(
+        f"X has other feature names than {owner} was fitted on: {len(unknown):,} unknown {unknown[:3]}, "
+        f"{len(missing):,} missing {missing[:3]}; pass the columns X[model.feature_names_in_]"
+    )
 
 
 def label_counts(Y: sparse.csr_array) -> np.ndarray:
     """How many rows carry each label: (n_labels,) int64."""
     return np.bincount(Y.indices, minlength=Y.shape[1]).astype(np.int64)
-
-
-def unit_rows(X: sparse.csr_array) -> sparse.csr_array:
-    """X with every non-empty row scaled to unit length (a copy; empty rows stay empty)."""
-    scaled = sparse.csr_array((unit_data(X), X.indices, X.indptr), shape=X.shape)
-    scaled.has_canonical_format = True
-    return scaled
-
-
-def unit_data(X: sparse.csr_array) -> np.ndarray:
-    """The ``data`` of :func:`unit_rows`, for single rows, where a new matrix costs more than its values."""
-    # Not at the top, because numba takes long to import and reading the help needs no rows.
-    from tailwise.kernels.rows import unit_values
-
-    return unit_values(X.indptr, X.data)
-
-
-def smooth_idf(n_having: np.ndarray, n_rows: int) -> np.ndarray:
-    """``ln((1 + n_rows) / (1 + n_having)) + 1``, the weight of a feature that ``n_having`` of the rows have.
-
-    >>> smooth_idf(np.array([0, 9]), 9).round(2)
-    array([3.3, 1. ], dtype=float32)
-    """
-    return (np.log((1.0 + n_rows) / (1.0 + n_having)) + 1.0).astype(np.float32)

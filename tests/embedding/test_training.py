@@ -22,7 +22,8 @@ from tailwise.embedding.sampling import WEIGHTINGS
 from tailwise.embedding.training import Settings, Trainer
 from tailwise.errors import InvalidInput, MissingExtra, import_extra
 from tailwise.losses import get_margin, label_prior
-from tailwise.validation import check_features, check_labels, unit_rows
+from tailwise.rows import unit_rows
+from tailwise.validation import check_features, check_labels
 
 SMALL = {"dim": 12, "epochs": 4, "batch_size": 50, "learning_rate": 0.02, "random_state": 0}
 

@@ -8,7 +8,7 @@ from tailwise import ConstantPropensity, FastXML, PfastreXML, PfastXML
 from tailwise.errors import InvalidInput
 from tailwise.forest.growth import ideal_scale
 from tailwise.forest.rows import feature_weights, weighted_rows
-from tailwise.validation import unit_rows
+from tailwise.rows import unit_rows
 
 SMALL = {"n_trees": 4, "max_leaf": 5, "C": 5.0, "max_features": 0.8, "random_state": 3}
 

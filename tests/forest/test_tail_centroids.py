@@ -7,7 +7,7 @@ import tailwise
 from tailwise import persistence
 from tailwise.errors import InvalidInput, NotFitted
 from tailwise.forest import TailCentroids
-from tailwise.validation import unit_rows
+from tailwise.rows import unit_rows
 
 SHAPES = ("sphere", "cone")
 

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from tailwise import DiSMEC, PPDSparse, ProXML, PWDiSMEC, load
 from tailwise.errors import InvalidInput, NotFitted
-from tailwise.validation import unit_rows
+from tailwise.rows import unit_rows
 
 ROWS = make_rows(n_samples=200, n_labels=30, seed=1)
 

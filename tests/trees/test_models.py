@@ -7,9 +7,9 @@ from sklearn.svm import LinearSVC
 
 from tailwise import Bonsai, ConstantPropensity, JainPropensity, Parabel
 from tailwise.errors import InvalidInput
+from tailwise.rows import unit_rows
 from tailwise.trees.model import EFFORT
 from tailwise.trees.weighting import leaf_costs
-from tailwise.validation import unit_rows
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def test_every_edge_is_trained_on_the_rows_that_reach_its_node(rows, monkeypatch
     X, Y = unit_rows(rows[0]), rows[1]
     groups = [[2, 3, 4], [5, 6, [7, 8]], [0, 1, *range(9, 20)]]
     model = Parabel(
-        tree=groups, prune=0.0, tol=1e-3, leaf_weighting="convex", beam=1, negatives=negatives, random_state=0
+        tree=groups, prune=0.0, tol=1e-3, weighting="convex", beam=1, negatives=negatives, random_state=0
     ).fit(X, Y)
     chunks, Yd = model.chunks_, Y.toarray()
     weights = unpack(chunks, X.shape[1])
@@ -74,12 +74,12 @@ def test_representations_and_losses_learn(rows, representation, loss):
     assert np.mean([Y[i, label] for i, labels in enumerate(top.labels) for label in labels]) > 0.8
 
 
-def test_leaf_weighting_lifts_rare_labels():
+def test_weighting_lifts_rare_labels():
     rng = np.random.default_rng(0)
     X = np.abs(rng.standard_normal((400, 20))).astype(np.float32)
     Y = np.column_stack([X[:, 0] > -1, (X[:, 1] > 1.8) & (rng.random(400) < 0.3), X[:, 2] > 0.7]).astype(np.float32)
     plain, tail, own = (
-        Parabel(n_trees=1, leaf_weighting=weighting, random_state=0).fit(X, Y)
+        Parabel(n_trees=1, weighting=weighting, random_state=0).fit(X, Y)
         for weighting in (None, "tail", lambda p: 1 / p - 1)
     )
     rare = [
@@ -130,9 +130,9 @@ def test_one_label_and_no_label():
         ({"negatives": "all"}, r"negatives='all' is not one of 'beam', 'siblings'"),
         ({"normalize": "l1"}, r"normalize='l1' is not one of True, False"),
         ({"prune": -0.1}, r"prune=-0.1 is outside"),
-        ({"leaf_weighting": "head"}, r"leaf_weighting='head' is not one of 'tail', 'convex', 'steep'"),
-        ({"leaf_weighting": lambda p: -p}, r"leaf_weighting=.* returned .* 20 propensities to as many positive"),
-        ({"leaf_weighting": "tail", "propensity": [0.5]}, r"propensity"),
+        ({"weighting": "head"}, r"weighting='head' is not one of 'tail', 'convex', 'steep', 'none'"),
+        ({"weighting": lambda p: -p}, r"weighting=.* returned .* 20 propensities to as many positive"),
+        ({"weighting": "tail", "propensity": [0.5]}, r"propensity"),
         ({"arity": 1}, r"arity=1 is outside"),
         ({"max_depth": 0}, r"max_depth=0 is outside"),
         ({"max_leaf": 0}, r"max_leaf=0 is outside"),

@@ -18,7 +18,7 @@ def explain(
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
-    """Show the words of a text that spoke for and against a label, from a linear model's weights.
+    """Show the words of a text that spoke for and against a label, and what else made its score.
 
     Example:
 
@@ -26,13 +26,23 @@ def explain(
     """
     output.set_quiet(quiet)
     whole = read_text(text)
-    found = inputs.open_tagger(model).explain(whole, label, n)
+    tagger = inputs.open_tagger(model)
+    index = tagger.find_label(label)
+    why = tagger.explain(whole, index)
+    words = sorted(why.features(), key=lambda part: -part.value)
+    supporting = [part for part in words if part.value > 0][:n]
+    opposing = [part for part in reversed(words) if part.value < 0][:n]
     if as_json:
-        output.emit_json(found)
+        output.emit_json({"id": tagger.label_ids_[index], "name": tagger.label_names_[index], **why._asdict()})
         return
-    output.emit(f"{found.name} ({found.id}): score {found.score:.3f}, of which bias {found.bias:+.3f}")
-    for title, words in (("for", found.supporting), ("against", found.opposing)):
+    output.emit(f"{tagger.label_names_[index]} ({tagger.label_ids_[index]}): score {why.score:.3f}")
+    for part in why.parts:
+        if part.feature < 0:
+            output.emit(f"  {part.value:+.3f}  {part.name}")
+    for title, parts in (("for", supporting), ("against", opposing)):
         output.emit(f"\n{title}:")
         output.emit(
-            output.table(["word", "weight"], [[c.feature, f"{c.value:+.3f}"] for c in words]) if words else "nothing"
+            output.table(["word", "weight"], [[part.name, f"{part.value:+.3f}"] for part in parts])
+            if parts
+            else "nothing"
         )

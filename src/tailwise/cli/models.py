@@ -131,7 +131,7 @@ def with_tail(model: Any, tail: float) -> Any:
     """``model`` with its candidates ranked by ``score × (1/p)^tail``; 0 leaves it as it is."""
     if not 0 <= tail <= 1:
         raise _refusal(f"--tail {tail:g} is outside [0, 1]; 0 is precision, 1 leans to rare labels most")
-    return tailwise.TradeOff(model, t=tail) if tail else model
+    return tailwise.PropensityReranker(model, power=tail) if tail else model
 
 
 def parse_settings(cls: type, settings: list[str]) -> dict[str, Any]:

@@ -11,7 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.errors import InvalidInput
-from tailwise.validation import as_rng, check_features, check_labels, check_number, label_counts, unit_rows
+from tailwise.rows import unit_rows
+from tailwise.validation import as_rng, check_features, check_labels, check_number, label_counts
 
 if TYPE_CHECKING:
     from tailwise.data.text_features import TextFeatures

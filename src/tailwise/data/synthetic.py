@@ -12,7 +12,8 @@ from tailwise.data.dataset import Dataset
 from tailwise.data.missing import drop_labels, planted_propensity
 from tailwise.errors import InvalidInput
 from tailwise.parallel import map_blocks, row_blocks
-from tailwise.validation import as_rng, check_number, smooth_idf, unit_rows
+from tailwise.rows import smooth_idf, unit_rows
+from tailwise.validation import as_rng, check_number
 
 _ROWS_A_BLOCK = 1 << 15
 _HEAD_OFFSET = 10.0

@@ -17,9 +17,50 @@ from tailwise import persistence
 from tailwise.errors import InvalidInput, NotFitted
 from tailwise.kernels import text as kernels
 from tailwise.parallel import map_blocks
-from tailwise.validation import check_number, smooth_idf, unit_rows
+from tailwise.parameters import Constraint, Flag, Integer, OrNone, check_parameters
+from tailwise.rows import smooth_idf, unit_rows
+from tailwise.validation import check_number
 
 _CHARACTERS_A_BLOCK = 2_000_000
+
+
+class CountOrShare(Constraint):
+    """A number of texts as an integer, or a share of them as a float."""
+
+    def check(self, name: str, value: Any) -> Any:
+        """The value, at least 0; as a float at most 1."""
+        return check_number(name, value, low=0, high=1.0 if isinstance(value, float) else np.inf)
+
+    def __str__(self) -> str:
+        return "a number of texts as an integer, or a share of them in [0, 1] as a float"
+
+
+class Lengths(Constraint):
+    """A pair (shortest, longest) of lengths of pieces of words."""
+
+    def check(self, name: str, value: Any) -> Any:
+        """The value, a pair in order."""
+        if not isinstance(value, tuple | list) or len(value) != 2:
+            raise InvalidInput(f"{name}={value!r} must be a pair (shortest, longest) or None")
+        check_number(f"{name}[0]", value[0], integer=True, low=1)
+        check_number(f"{name}[1]", value[1], integer=True, low=value[0], high=20)
+        return value
+
+    def __str__(self) -> str:
+        return "a pair (shortest, longest)"
+
+
+class Words(Constraint):
+    """A list of words."""
+
+    def check(self, name: str, value: Any) -> Any:
+        """The value, anything that lists words."""
+        if isinstance(value, str):
+            raise InvalidInput(f"{name}={value!r} must be a list of words")
+        return value
+
+    def __str__(self) -> str:
+        return "a list of words"
 
 
 class TextFeatures(persistence.Saveable, TransformerMixin, BaseEstimator):
@@ -68,11 +109,23 @@ class TextFeatures(persistence.Saveable, TransformerMixin, BaseEstimator):
     idf_: np.ndarray
     n_words_: int
 
+    _parameters = {
+        "word_ngrams": Integer(low=1, high=10),
+        "char_ngrams": OrNone(Lengths()),
+        "min_df": CountOrShare(),
+        "max_df": CountOrShare(),
+        "max_features": OrNone(Integer(low=1)),
+        "stop_words": OrNone(Words()),
+        "lowercase": Flag(),
+        "strip_accents": Flag(),
+        "sublinear_tf": Flag(),
+    }
+
     def __init__(
         self,
         word_ngrams: int = 1,
-        char_ngrams: tuple[int, int] | None = None,
         *,
+        char_ngrams: tuple[int, int] | None = None,
         min_df: int | float = 2,
         max_df: int | float = 1.0,
         max_features: int | None = None,
@@ -96,7 +149,7 @@ class TextFeatures(persistence.Saveable, TransformerMixin, BaseEstimator):
     def fit(self, texts: Sequence[str], y: Any = None) -> Self:
         """Learn the terms and their idf from ``texts``."""
         del y
-        self._check_parameters()
+        check_parameters(self)
         blocks = self._blocks(_check_texts(texts))
         parts = [self._learn(blocks, cut, len(texts)) for cut in self._cuts()]
         self.n_words_ = len(parts[0].terms)
@@ -139,22 +192,6 @@ class TextFeatures(persistence.Saveable, TransformerMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return "vocabulary_" in vars(self)
-
-    def _check_parameters(self) -> None:
-        check_number("word_ngrams", self.word_ngrams, integer=True, low=1, high=10)
-        for name in ("min_df", "max_df"):
-            value = getattr(self, name)
-            check_number(name, value, low=0, high=1.0 if isinstance(value, float) else np.inf)
-        if self.max_features is not None:
-            check_number("max_features", self.max_features, integer=True, low=1)
-        if self.char_ngrams is not None:
-            if not isinstance(self.char_ngrams, tuple | list) or len(self.char_ngrams) != 2:
-                raise InvalidInput(f"char_ngrams={self.char_ngrams!r} must be a pair (shortest, longest) or None")
-            shortest, longest = self.char_ngrams
-            check_number("char_ngrams[0]", shortest, integer=True, low=1)
-            check_number("char_ngrams[1]", longest, integer=True, low=shortest, high=20)
-        if isinstance(self.stop_words, str):
-            raise InvalidInput(f"stop_words={self.stop_words!r} must be a list of words")
 
     def _cuts(self) -> list[_Cut]:
         """How texts are cut into terms: into words, and into pieces of words if asked."""

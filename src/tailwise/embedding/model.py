@@ -20,7 +20,8 @@ from tailwise.errors import InvalidInput
 from tailwise.metrics import evaluate, parse_metric
 from tailwise.parallel import count_jobs, progress
 from tailwise.propensity import resolve_propensity
-from tailwise.validation import as_rng, check_choice, check_features, check_number, unit_rows
+from tailwise.rows import unit_rows
+from tailwise.validation import as_rng, check_choice, check_features, check_number
 
 _MOST_VALIDATION_ROWS = 5000
 _NOT_OF_THE_RESULT = ("n_jobs", "checkpoint", "device", "index")

@@ -107,8 +107,10 @@ def predict_forest(x_indptr, x_indices, x_data, block, forest, shape, labels, sc
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def predict_reranked(x_indptr, x_indices, x_data, block, forest, centroids, alpha, shape, labels, scores):
+def predict_reranked(x_indptr, x_indices, x_data, tail_data, block, forest, centroids, alpha, shape, labels, scores):
     """As :func:`predict_forest`, by ``α ln P(l|x) + (1-α) ln q_l(x)`` over the labels that the leaves hold.
+
+    ``tail_data`` are the values of the same entries as the centroids see them.
 
     Candidates come in the order of the score which the least distance allows, and the first one that cannot enter the
     top k ends the row. A candidate itself is given up as soon as the part of its centroid not yet read cannot bring it
@@ -128,8 +130,9 @@ def predict_reranked(x_indptr, x_indices, x_data, block, forest, centroids, alph
         _clear_topk(labels[i], scores[i])
         row = x_indices[x_indptr[i] : x_indptr[i + 1]]
         data = x_data[x_indptr[i] : x_indptr[i + 1]]
-        square = spread_row(row, data, dense)
+        spread_row(row, data, dense)
         _find_leaves(forest, row, data, dense, margins, leaves)
+        square = spread_row(row, tail_data[x_indptr[i] : x_indptr[i + 1]], dense)
         n_found = _add_votes(forest, leaves, total, found)
         by_forest = np.empty(n_found, np.float32)
         hope = np.empty(n_found, np.float32)

@@ -9,12 +9,12 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK
+from tailwise.explanation import Explanation
 from tailwise.kernels.problems import Labels, Rows, Weights
 from tailwise.kernels.solve import DEFAULT_C, Options, solve_block
 from tailwise.linear.one_vs_rest import OneVsRest
-from tailwise.propensity import resolve_propensity
-from tailwise.propensity.weighting import check_weighting, propensity_weights
-from tailwise.validation import check_choice, check_number
+from tailwise.parameters import Choice, Number, OrNone
+from tailwise.propensity import WEIGHTING, PropensityLike, propensity_weights, resolve_propensity
 
 
 class DiSMEC(OneVsRest):
@@ -57,6 +57,12 @@ class DiSMEC(OneVsRest):
     array([[1]], dtype=int32)
     """
 
+    _parameters = {
+        "C": OrNone(Number(low=0, open_low=True)),
+        "loss": Choice(*DEFAULT_C),
+        "bias_scale": Number(low=0),
+    }
+
     def __init__(
         self,
         C: float | None = None,
@@ -85,13 +91,8 @@ class DiSMEC(OneVsRest):
         """True with the logistic loss."""
         return self.loss == "logistic"
 
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_choice("loss", self.loss, DEFAULT_C)
-        check_number("bias_scale", self.bias_scale, low=0)
-
-    def _checked_cost(self) -> float:
-        return DEFAULT_C[self.loss] if self.C is None else super()._checked_cost()
+    def _cost(self) -> float:
+        return DEFAULT_C[self.loss] if self.C is None else self.C
 
     def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any) -> Weights:
         options = Options(
@@ -106,12 +107,20 @@ class DiSMEC(OneVsRest):
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         top = super()._predict_topk(X, k)
-        return _as_probabilities(top) if self.loss == "logistic" else top
+        if self.loss != "logistic":
+            return top
+        scores = np.where(top.labels >= 0, _sigmoid(top.scores.astype(np.float64)), -np.inf)
+        return TopK(top.labels, scores.astype(np.float32))
+
+    def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
+        margin = super()._explain(x, label)
+        if self.loss != "logistic" or np.isneginf(margin.score):
+            return margin
+        return margin.then("probability 1/(1 + e^-s) of the log-odds s", float(_sigmoid(margin.score)))
 
 
-def _as_probabilities(top: TopK) -> TopK:
-    scores = np.where(top.labels >= 0, 1 / (1 + np.exp(-top.scores.astype(np.float64))), -np.inf)
-    return TopK(top.labels, scores.astype(np.float32))
+def _sigmoid(logits: Any) -> Any:
+    return 1 / (1 + np.exp(-logits))
 
 
 class PWDiSMEC(DiSMEC):
@@ -137,6 +146,8 @@ class PWDiSMEC(DiSMEC):
     >>> model.propensity_
     array([0.5, 0.9])
     """
+
+    _parameters = {"weighting": WEIGHTING, "propensity": PropensityLike()}
 
     def __init__(
         self,
@@ -166,10 +177,6 @@ class PWDiSMEC(DiSMEC):
         )
         self.weighting = weighting
         self.propensity = propensity
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_weighting(self.weighting)
 
     def _positive_costs(self, Y: sparse.csr_array) -> np.ndarray:
         self.propensity_ = resolve_propensity(self.propensity, Y)

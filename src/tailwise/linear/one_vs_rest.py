@@ -10,11 +10,33 @@ from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
 from tailwise.errors import InvalidInput
+from tailwise.explanation import Explanation, linear_explanation, not_ranked
 from tailwise.kernels.problems import Labels, Rows, Weights, pack_rows
 from tailwise.linear.weight_store import WeightStore
 from tailwise.parallel import map_blocks
+from tailwise.parameters import Constraint, Flag, Number
+from tailwise.rows import AS_THEY_ARE, UNIT_LENGTH, RowView
 from tailwise.scoring import predict_topk_linear
-from tailwise.validation import as_rng, check_choice, check_number, unit_rows
+from tailwise.validation import as_rng
+
+
+class PositiveWeight(Constraint):
+    """A positive number, or an array with one for each label."""
+
+    def check(self, name: str, value: Any) -> Any:
+        """The value; whether there is one for each label is seen when the labels are there."""
+        try:
+            values = np.asarray(value, np.float64)
+        except (TypeError, ValueError):
+            values = np.empty((2, 2))
+        if values.ndim > 1 or isinstance(value, str):
+            raise InvalidInput(f"{name}={value!r}; pass a number, or one for each label")
+        if not (np.isfinite(values) & (values > 0)).all():
+            raise InvalidInput(f"{name}={value!r}; every weight must be finite and above 0")
+        return value
+
+    def __str__(self) -> str:
+        return "a number above 0, or an array of n_labels such numbers"
 
 
 class OneVsRest(XMCModel):
@@ -34,6 +56,13 @@ class OneVsRest(XMCModel):
         The C that was used.
     """
 
+    _parameters = {
+        "C": Number(low=0, open_low=True),
+        "prune": Number(low=0),
+        "positive_weight": PositiveWeight(),
+        "normalize": Flag(),
+        "tol": Number(low=0, open_low=True),
+    }
     _labels_a_block = 128
     _max_rounds = 100
 
@@ -59,23 +88,26 @@ class OneVsRest(XMCModel):
 
     def _positive_costs(self, Y: sparse.csr_array) -> np.ndarray:
         """C of each label's positives: (n_labels,)."""
-        return self.C_ * _check_weights(self.positive_weight, self.n_labels_)
+        values = np.asarray(self.positive_weight, np.float64)
+        if values.ndim == 1 and values.size != self.n_labels_:
+            raise InvalidInput(
+                f"positive_weight has {values.size:,} entries; pass a number, or one for each of the "
+                f"{self.n_labels_:,} labels"
+            )
+        return self.C_ * np.broadcast_to(values, self.n_labels_)
 
-    def _checked_cost(self) -> float:
-        """C of negatives, checked."""
-        return check_number("C", self.C, low=0, open_low=True, high=np.inf, open_high=True)
+    def _cost(self) -> float:
+        """C of negatives."""
+        assert self.C is not None
+        return self.C
 
-    def _check_params(self) -> None:
-        check_number("prune", self.prune, low=0)
-        check_number("tol", self.tol, low=0, open_low=True)
-        check_choice("normalize", self.normalize, (True, False))
+    def _see_rows(self, X: sparse.csr_array) -> RowView:
+        return UNIT_LENGTH if self.normalize else AS_THEY_ARE
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        self._check_params()
-        self.C_ = self._checked_cost()
+        self.C_ = self._cost()
         seed = int(as_rng(self.random_state).integers(2**31))
         costs = self._positive_costs(Y)
-        X = unit_rows(X) if self.normalize else X
         rows = pack_rows(X.indptr, X.indices, X.data, X.shape[1])
         prepared = self._prepare(rows)
         by_label = sparse.csc_array(Y)
@@ -94,18 +126,15 @@ class OneVsRest(XMCModel):
         self.weights_, self.bias_ = store.finish()
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
-        X = unit_rows(X) if self.normalize else X
         return predict_topk_linear(X, self.weights_, self.bias_, k, n_jobs=self.n_jobs)
 
+    def _label_weights(self) -> sparse.csr_array:
+        return sparse.csr_array(self.weights_.T.tocsr())
 
-def _check_weights(weights: Any, n_labels: int) -> np.ndarray:
-    """``positive_weight`` as one positive number a label."""
-    values = np.asarray(weights, np.float64) if not isinstance(weights, str) else np.empty((2, 2))
-    if values.ndim > 1 or (values.ndim == 1 and values.size != n_labels):
-        raise InvalidInput(f"positive_weight={weights!r}; pass a number, or one for each of the {n_labels:,} labels")
-    if not (np.isfinite(values) & (values > 0)).all():
-        raise InvalidInput(f"positive_weight={weights!r}; every weight must be finite and above 0")
-    return np.broadcast_to(values, n_labels).astype(np.float64)
+    def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
+        if np.isneginf(self.bias_[label]):
+            return not_ranked(label, "no training row has the label")
+        return linear_explanation(label, x, self.weights_, self.bias_[label])
 
 
 def _labels_of(by_label: sparse.csc_array, block: np.ndarray, costs: np.ndarray, negative_cost: float) -> Labels:

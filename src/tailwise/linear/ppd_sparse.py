@@ -7,9 +7,7 @@ from typing import Any
 from tailwise.kernels.problems import Labels, Rows, Weights
 from tailwise.kernels.solve import Options, solve_block
 from tailwise.linear.one_vs_rest import OneVsRest
-from tailwise.validation import check_choice, check_number
-
-_LOSSES = ("squared_hinge", "hinge")
+from tailwise.parameters import Choice, Number
 
 
 class PPDSparse(OneVsRest):
@@ -38,11 +36,13 @@ class PPDSparse(OneVsRest):
     array([[1]], dtype=int32)
     """
 
+    _parameters = {"l1": Number(low=0), "loss": Choice("squared_hinge", "hinge")}
+
     def __init__(
         self,
         C: float = 1.0,
-        l1: float = 0.02,
         *,
+        l1: float = 0.02,
         loss: str = "squared_hinge",
         prune: float = 0.0,
         positive_weight: Any = 1.0,
@@ -60,11 +60,6 @@ class PPDSparse(OneVsRest):
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_number("l1", self.l1, low=0)
-        check_choice("loss", self.loss, _LOSSES)
 
     def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any) -> Weights:
         options = Options(

@@ -12,8 +12,7 @@ from tailwise.kernels.l1 import Columns, to_columns
 from tailwise.kernels.problems import Labels, Rows, Weights
 from tailwise.kernels.solve import Options, solve_l1_block
 from tailwise.linear.one_vs_rest import OneVsRest
-from tailwise.propensity import resolve_propensity
-from tailwise.propensity.weighting import check_weighting, propensity_weights
+from tailwise.propensity import WEIGHTING, PropensityLike, propensity_weights, resolve_propensity
 
 
 class ProXML(OneVsRest):
@@ -43,6 +42,7 @@ class ProXML(OneVsRest):
     array([[1]], dtype=int32)
     """
 
+    _parameters = {"weighting": WEIGHTING, "propensity": PropensityLike()}
     # Small blocks: a frequent label takes long, and Ctrl-C waits for the block.
     _labels_a_block = 16
 
@@ -68,10 +68,6 @@ class ProXML(OneVsRest):
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_weighting(self.weighting)
 
     def _positive_costs(self, Y: sparse.csr_array) -> np.ndarray:
         self.propensity_ = resolve_propensity(self.propensity, Y)

@@ -13,7 +13,7 @@ from tailwise.errors import InvalidInput
 from tailwise.metrics.definitions import LabelMetric
 from tailwise.metrics.rows import Batch
 from tailwise.propensity import known_propensity
-from tailwise.validation import check_k
+from tailwise.validation import check_number
 
 
 class LabelPairs(NamedTuple):
@@ -157,7 +157,7 @@ def label_table(
     >>> table["precision"], table["recall"]
     (array([100.,  nan]), array([100.,   0.]))
     """
-    batch = Batch(Y_true, topk, None, check_k(k))
+    batch = Batch(Y_true, topk, None, check_number("k", k, integer=True, low=1))
     n_labels = batch.Y.shape[1]
     counter = LabelCounter(n_labels, k)
     counter.add(batch)

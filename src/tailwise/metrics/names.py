@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tailwise.errors import InvalidInput
 from tailwise.metrics.definitions import METRICS, Metric
+from tailwise.parameters import Constraint
 
 _FORM = re.compile(r"(?P<name>[a-z_0-9]+?)(?:@(?P<k>\d+))?(?::(?P<slice>\w+))?")
 
@@ -77,3 +78,22 @@ def parse_metrics(metrics: str | Iterable[str] | None, *, scored: bool) -> list[
     if not requests:
         raise InvalidInput("metrics is empty; name at least one, such as 'p@5'")
     return list({request.text: request for request in requests}.values())
+
+
+class MetricName(Constraint):
+    """The name of a metric."""
+
+    def check(self, name: str, value: Any) -> Any:
+        """The value, a name that :func:`parse_metric` understands."""
+        try:
+            parse_metric(value)
+        except InvalidInput as error:
+            raise InvalidInput(f"{name}={value!r}: {error}") from error
+        return value
+
+    def __str__(self) -> str:
+        return "a metric such as 'psp@5'"
+
+
+METRIC = MetricName()
+"""The constraint of a parameter that names a metric."""

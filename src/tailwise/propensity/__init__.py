@@ -15,21 +15,26 @@ from tailwise.propensity.models import (
     check_propensity,
     jain_inverse,
 )
-from tailwise.propensity.resolve import known_propensity, resolve_propensity
+from tailwise.propensity.resolve import PropensityLike, known_propensity, resolve_propensity
+from tailwise.propensity.weighting import WEIGHTING, WEIGHTINGS, propensity_weights
 
 __all__ = [
     "PRESETS",
+    "WEIGHTING",
+    "WEIGHTINGS",
     "ConstantPropensity",
     "CurveFit",
     "EstimatedPropensity",
     "GivenPropensity",
     "JainPropensity",
     "Propensity",
+    "PropensityLike",
     "check_propensity",
     "jain_inverse",
     "known_propensity",
     "propensity_from_audit",
     "propensity_from_hierarchy",
     "propensity_from_substitutes",
+    "propensity_weights",
     "resolve_propensity",
 ]

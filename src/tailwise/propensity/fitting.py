@@ -180,7 +180,7 @@ def fit_propensity(
     low, high = np.quantile(curves, levels, axis=0)
     (a_low, b_low), (a_high, b_high) = np.quantile(samples, levels, axis=0)
     fitted = _curve(bins, evidence.n_samples, evidence.exact, *best)
-    result = EstimatedPropensity(float(best[0]), float(best[1]))
+    result = EstimatedPropensity(float(best[0]), b=float(best[1]))
     result.fit_ = CurveFit(
         evidence.source,
         evidence.n_samples,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 
 from tailwise import persistence
 from tailwise.errors import InvalidInput, NotFitted
+from tailwise.parameters import Constraint, Number, check_parameters
 from tailwise.validation import check_choice, check_labels, check_number, label_counts
 
 PRESETS: dict[str, tuple[float, float]] = {"wikipedia": (0.5, 0.4), "amazon": (0.6, 2.6), "other": (0.55, 1.5)}
@@ -25,11 +26,14 @@ class Propensity(persistence.Saveable, BaseEstimator):
     observed label in an unbiased loss or metric. A subclass writes ``_fit(Y)``.
     """
 
+    _parameters: ClassVar[dict[str, Constraint]] = {}
+
     propensity_: np.ndarray
     label_counts_: np.ndarray
 
     def fit(self, Y: Any) -> Self:
         """Learn from the observed binary labels ``Y`` (n_samples, n_labels)."""
+        check_parameters(self)
         Y = check_labels(Y)
         self.label_counts_ = label_counts(Y)
         self.propensity_ = self._fit(Y)
@@ -88,7 +92,9 @@ class JainPropensity(Propensity):
     array([0.8  , 0.721])
     """
 
-    def __init__(self, a: float = 0.55, b: float = 1.5) -> None:
+    _parameters = {"a": Number(low=0, open_low=True), "b": Number(low=0, open_low=True)}
+
+    def __init__(self, a: float = 0.55, *, b: float = 1.5) -> None:
         self.a = a
         self.b = b
 
@@ -99,12 +105,12 @@ class JainPropensity(Propensity):
         >>> JainPropensity.preset("wikipedia")
         JainPropensity(a=0.5, b=0.4)
         """
-        return cls(*PRESETS[check_choice("family", family, tuple(PRESETS))])
+        a, b = PRESETS[check_choice("family", family, tuple(PRESETS))]
+        return cls(a, b=b)
 
     def fit_counts(self, counts: Any, n_samples: int) -> Self:
         """Learn from label frequencies alone: ``counts`` (n_labels,) of ``n_samples`` rows."""
-        a = float(check_number("a", self.a, low=0, open_low=True))
-        b = float(check_number("b", self.b, low=0, open_low=True))
+        check_parameters(self)
         check_number("n_samples", n_samples, integer=True, low=1)
         counts = np.asarray(counts)
         if counts.ndim != 1 or counts.size == 0 or not np.issubdtype(counts.dtype, np.integer):
@@ -114,7 +120,7 @@ class JainPropensity(Propensity):
                 f"counts lie in [{counts.min()}, {counts.max()}]; a label has 0 to n_samples={n_samples:,} rows"
             )
         self.label_counts_ = counts.astype(np.int64)
-        self.propensity_ = 1.0 / jain_inverse(counts, n_samples, a, b)
+        self.propensity_ = 1.0 / jain_inverse(counts, n_samples, float(self.a), float(self.b))
         return self
 
     def _fit(self, Y: sparse.csr_array) -> np.ndarray:
@@ -137,12 +143,13 @@ class ConstantPropensity(Propensity):
     array([2., 2.])
     """
 
+    _parameters = {"value": Number(low=0, high=1, open_low=True)}
+
     def __init__(self, value: float = 1.0) -> None:
         self.value = value
 
     def _fit(self, Y: sparse.csr_array) -> np.ndarray:
-        value = check_number("value", self.value, low=0, high=1, open_low=True)
-        return np.full(Y.shape[1], float(value))
+        return np.full(Y.shape[1], float(self.value))
 
 
 class GivenPropensity(Propensity):
@@ -158,6 +165,8 @@ class GivenPropensity(Propensity):
     >>> GivenPropensity.from_inverse([1.0, 4.0]).fit([[1, 0]]).propensity_
     array([1.  , 0.25])
     """
+
+    _parameters = {"propensity": Constraint()}
 
     def __init__(self, propensity: Any) -> None:
         self.propensity = propensity

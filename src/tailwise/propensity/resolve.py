@@ -8,8 +8,24 @@ import numpy as np
 from sklearn.base import clone
 
 from tailwise.errors import InvalidInput
+from tailwise.parameters import Constraint, check_parameters
 from tailwise.propensity.models import JainPropensity, Propensity, check_propensity
 from tailwise.validation import check_labels
+
+
+class PropensityLike(Constraint):
+    """What a model takes as ``propensity``: None, a :class:`Propensity`, or an array, whose length Y will judge."""
+
+    def check(self, name: str, value: Any) -> Any:
+        """The value, nothing that could not become propensities."""
+        if isinstance(value, Propensity):
+            check_parameters(value)
+        else:
+            _refuse_classes(value)
+        return value
+
+    def __str__(self) -> str:
+        return "a Propensity, an array of n_labels numbers in (0, 1], or None for JainPropensity()"
 
 
 def resolve_propensity(propensity: Any, Y: Any) -> np.ndarray:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from tailwise.errors import InvalidInput
-from tailwise.validation import check_choice
+from tailwise.parameters import Choice, OrFunction
 
 _SMALLEST_WEIGHT = 1e-3
 WEIGHTINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -20,15 +19,11 @@ WEIGHTINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 """Weight of a positive, from the propensity p of its label; ``1/p - 1`` is taken to be at least 0.001."""
 
 
-def check_weighting(weighting: Any, name: str = "weighting") -> None:
-    """Refuse what is neither the name of a weighting nor a function; ``name`` is the argument's."""
-    if not callable(weighting):
-        check_choice(name, weighting, WEIGHTINGS)
+WEIGHTING = OrFunction(Choice(*WEIGHTINGS))
+"""The constraint of a parameter ``weighting``."""
 
 
-def propensity_weights(
-    weighting: str | Callable[[np.ndarray], np.ndarray], propensity: np.ndarray, name: str = "weighting"
-) -> np.ndarray:
+def propensity_weights(weighting: str | Callable[[np.ndarray], np.ndarray], propensity: np.ndarray) -> np.ndarray:
     """Weights of positives (n_labels,) by a name of :data:`WEIGHTINGS`, or by a function of the propensities.
 
     >>> propensity_weights("convex", np.array([0.5, 1.0]))
@@ -38,7 +33,7 @@ def propensity_weights(
     weights = np.asarray(function(propensity), np.float64)
     if weights.shape != propensity.shape or not (np.isfinite(weights) & (weights > 0)).all():
         raise InvalidInput(
-            f"{name}={weighting!r} returned shape {weights.shape} with values that are not all finite and above 0; "
+            f"weighting={weighting!r} returned shape {weights.shape} with values that are not all finite and above 0; "
             f"it must map {propensity.shape[0]:,} propensities to as many positive weights"
         )
     return weights

@@ -3,7 +3,6 @@
 from tailwise.tail.augmented import TailAugmented, augment_rows
 from tailwise.tail.calibrated import Calibrated, expected_calibration_error
 from tailwise.tail.ensemble import Ensemble
-from tailwise.tail.nearest import NearestRows
 from tailwise.tail.norms import classifier_norms, plot_classifier_norms
 from tailwise.tail.ranknet import RankNet
 from tailwise.tail.reranker import CentroidReranker, PropensityReranker
@@ -15,7 +14,6 @@ __all__ = [
     "Calibrated",
     "CentroidReranker",
     "Ensemble",
-    "NearestRows",
     "PropensityReranker",
     "RankNet",
     "Stacked",

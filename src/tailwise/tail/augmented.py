@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 
 from tailwise.base import TopK, XMCModel
-from tailwise.tail.wrapper import Wrapper, as_probabilities, check_model, sort_topk
-from tailwise.validation import as_rng, check_features, check_labels, check_number
+from tailwise.explanation import Explanation, not_ranked
+from tailwise.parameters import Integer, Number
+from tailwise.tail.ranking import sort_topk
+from tailwise.tail.wrapper import Wrapper, as_probabilities, explain_probability
+from tailwise.validation import as_rng, check_features, check_labels
+
+_AUGMENTATION = {
+    "n_aug": Integer(low=1),
+    "keep_probability": Number(low=0, high=1, open_low=True),
+    "swap": Number(low=0, high=1),
+}
 
 
 def augment_rows(
@@ -16,27 +24,26 @@ def augment_rows(
     Y: sparse.csr_array,
     *,
     n_aug: int = 4,
-    dropout: float = 0.8,
+    keep_probability: float = 0.8,
     swap: float = 0.2,
     random_state: int | np.random.Generator | None = None,
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
     """``n_aug`` changed copies of every row, with the row's labels: (n_aug · n, n_features), (n_aug · n, n_labels).
 
-    Input dropout keeps each feature with probability ``dropout`` (1 keeps all). Input swap exchanges the values of
+    Input dropout keeps each feature with ``keep_probability`` (1 keeps all). Input swap exchanges the values of
     pairs of a row's remaining features; ``swap`` is the share of its features that take part (0 swaps none).
 
-    >>> X, Y = augment_rows([[1.0, 2, 3]], [[1, 0]], n_aug=2, dropout=1.0, swap=1.0, random_state=0)
+    >>> X, Y = augment_rows([[1.0, 2, 3]], [[1, 0]], n_aug=2, keep_probability=1.0, swap=1.0, random_state=0)
     >>> X.shape, sorted(X.toarray()[0].tolist()), Y.toarray().tolist()
     ((2, 3), [1.0, 2.0, 3.0], [[1.0, 0.0], [1.0, 0.0]])
     """
-    check_number("n_aug", n_aug, integer=True, low=1)
-    check_number("dropout", dropout, low=0, high=1, open_low=True)
-    check_number("swap", swap, low=0, high=1)
+    for name, value in (("n_aug", n_aug), ("keep_probability", keep_probability), ("swap", swap)):
+        _AUGMENTATION[name].check(name, value)
     X = check_features(X)
     Y = check_labels(Y, n_rows=X.shape[0])
     rng = as_rng(random_state)
     copies = sparse.csr_array(sparse.vstack([X] * n_aug, format="csr"))
-    kept = rng.random(copies.nnz) < dropout if dropout < 1 else np.ones(copies.nnz, bool)
+    kept = rng.random(copies.nnz) < keep_probability if keep_probability < 1 else np.ones(copies.nnz, bool)
     counts = np.add.reduceat(np.append(kept, False).astype(np.int64), copies.indptr[:-1])
     counts[np.diff(copies.indptr) == 0] = 0
     indptr = np.concatenate([[0], np.cumsum(counts)])
@@ -75,10 +82,12 @@ class TailAugmented(Wrapper):
         Share of the labels that are head: the paper uses 0.1 on EURLex-4K and 0.01 on larger sets.
     n_aug : int
         Changed copies of each tail row.
-    dropout, swap : float
+    keep_probability, swap : float
         See :func:`augment_rows`.
     random_state : int, Generator or None
         Draws the copies.
+    n_jobs : int or None
+        Threads of both models; None leaves them their own.
 
     Examples
     --------
@@ -88,33 +97,35 @@ class TailAugmented(Wrapper):
     array([[1]], dtype=int32)
     """
 
+    _parameters = {"tau": Number(low=0, high=1), **_AUGMENTATION}
     scores_are_probabilities = True
 
     def __init__(
         self,
         base: XMCModel,
+        *,
         tau: float = 0.1,
         n_aug: int = 4,
-        dropout: float = 0.8,
+        keep_probability: float = 0.8,
         swap: float = 0.2,
         random_state: int | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.base = base
         self.tau = tau
         self.n_aug = n_aug
-        self.dropout = dropout
+        self.keep_probability = keep_probability
         self.swap = swap
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        check_number("tau", self.tau, low=0, high=1)
-        check_model("base", self.base)
         seen = np.flatnonzero(self.label_counts_)
         by_frequency = seen[np.lexsort((seen, -self.label_counts_[seen]))]
         n_head = int(np.ceil(self.tau * by_frequency.size))
         self.head_labels_ = np.sort(by_frequency[:n_head]).astype(np.int32)
         self.tail_labels_ = np.sort(by_frequency[n_head:]).astype(np.int32)
-        self.head_ = clone(self.base).fit(X, Y[:, self.head_labels_]) if self.head_labels_.size else None
+        self.head_ = self._fresh_base().fit(X, Y[:, self.head_labels_]) if self.head_labels_.size else None
         self.tail_ = self._fit_tail(X, sparse.csr_array(Y[:, self.tail_labels_])) if self.tail_labels_.size else None
 
     def _fit_tail(self, X: sparse.csr_array, Y: sparse.csr_array) -> XMCModel:
@@ -123,20 +134,40 @@ class TailAugmented(Wrapper):
             X[rare],
             Y[rare],
             n_aug=self.n_aug,
-            dropout=self.dropout,
+            keep_probability=self.keep_probability,
             swap=self.swap,
             random_state=self.random_state,
         )
-        return clone(self.base).fit(sparse.vstack([X, more_X], format="csr"), sparse.vstack([Y, more_Y], format="csr"))
+        rows, labels = sparse.vstack([X, more_X], format="csr"), sparse.vstack([Y, more_Y], format="csr")
+        return self._fresh_base().fit(rows, labels)
+
+    @property
+    def _parts(self) -> list[tuple[XMCModel, np.ndarray]]:
+        """The models there are, each with its labels."""
+        parts = ((self.head_, self.head_labels_), (self.tail_, self.tail_labels_))
+        return [(model, labels) for model, labels in parts if model is not None]
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         parts = []
-        for model, names in ((self.head_, self.head_labels_), (self.tail_, self.tail_labels_)):
-            if model is not None:
-                top = model.predict_topk(X, min(k, names.size))
-                labels = np.where(top.labels >= 0, names[top.labels], -1)
-                parts.append((labels, as_probabilities(top.scores, model)))
+        for model, names in self._parts:
+            top = model.predict_topk(X, min(k, names.size))
+            labels = np.where(top.labels >= 0, names[top.labels], -1)
+            parts.append((labels, as_probabilities(top.scores, model)))
         if not parts:
             return TopK(np.full((X.shape[0], 1), -1, np.int32), np.full((X.shape[0], 1), -np.inf, np.float32)).padded(k)
         labels, scores = (np.concatenate(columns, axis=1) for columns in zip(*parts, strict=True))
         return sort_topk(labels, scores, k)
+
+    def _label_weights(self) -> sparse.csr_array:
+        whole = sparse.csr_array((self.n_labels_, self.n_features_in_), dtype=np.float32)
+        for model, names in self._parts:
+            place = (np.ones(names.size, np.float32), (names, np.arange(names.size)))
+            whole = whole + sparse.csr_array(place, shape=(self.n_labels_, names.size)) @ model.label_weights()
+        return sparse.csr_array(whole)
+
+    def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
+        for model, names in self._parts:
+            if label in names:
+                why = explain_probability(model, x, int(np.flatnonzero(names == label)[0]))
+                return why._replace(label=label)
+        return not_ranked(label, "no training row has the label")

@@ -68,6 +68,28 @@ class BoostedTrees(NamedTuple):
             np.empty(0),
         )
 
+    def contributions(self, features: np.ndarray) -> tuple[float, np.ndarray]:
+        """The log-odds of one row of ``features`` (m,) as a start and what each feature moved them: float, (m,).
+
+        On a tree's path every split moves the expected value from its node's to its child's, where a node's is the mean
+        of its children's; the moves along a path sum to its leaf less the root.
+        """
+        start, moves = self.baseline, np.zeros(features.shape[0])
+        expected = self.value.copy()
+        for node in range(expected.size - 1, -1, -1):
+            if self.left[node] >= 0:
+                expected[node] = 0.5 * (expected[self.left[node]] + expected[self.right[node]])
+        for root in self.roots:
+            node = int(root)
+            start += float(expected[node])
+            while self.left[node] >= 0:
+                value = features[self.split[node]]
+                goes_left = bool(self.missing_left[node]) if np.isnan(value) else value <= self.threshold[node]
+                child = int(self.left[node] if goes_left else self.right[node])
+                moves[self.split[node]] += expected[child] - expected[node]
+                node = child
+        return start, moves
+
     def probabilities(self, features: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
         """P(hit) of each row of ``features`` (n, m) float32: (n,) float32."""
         total = np.full(features.shape[0], self.baseline)

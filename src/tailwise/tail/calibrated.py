@@ -10,12 +10,13 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from tailwise.base import TopK, XMCModel
+from tailwise.explanation import Explanation
 from tailwise.metrics import label_slices
-from tailwise.tail.wrapper import Wrapper, is_hit, out_of_fold, sort_topk, split_folds
-from tailwise.validation import check_choice, check_number
-
-METHODS = ("isotonic", "platt")
-GROUPINGS = ("model", "frequency-bin")
+from tailwise.parameters import Choice, Integer
+from tailwise.tail.candidates import Candidates, gather_candidates
+from tailwise.tail.folds import N_FOLDS, out_of_fold, split_folds
+from tailwise.tail.ranking import N_CANDIDATES, rank_candidates
+from tailwise.tail.wrapper import Wrapper
 
 
 class Curve(NamedTuple):
@@ -28,20 +29,6 @@ class Curve(NamedTuple):
         """Probabilities of ``scores``; an absent label (-inf) stays absent."""
         mapped = np.interp(scores, self.scores, self.probabilities).astype(np.float32)
         return np.where(np.isneginf(scores), -np.inf, mapped)
-
-
-class Pairs(NamedTuple):
-    """Out-of-fold candidates: row, label, how often the model saw it, score, whether it was observed."""
-
-    rows: np.ndarray
-    labels: np.ndarray
-    seen: np.ndarray
-    scores: np.ndarray
-    hits: np.ndarray
-
-    def where(self, chosen: np.ndarray) -> Pairs:
-        """The chosen entries."""
-        return Pairs(*(part[chosen] for part in self))
 
 
 def fit_curve(scores: np.ndarray, hits: np.ndarray, method: str) -> Curve:
@@ -101,6 +88,8 @@ class Calibrated(Wrapper):
         Folds of the out-of-fold predictions and labels considered in each row.
     random_state : int, Generator or None
         Draws the folds.
+    n_jobs : int or None
+        Threads of the wrapped model; None leaves it its own.
 
     Examples
     --------
@@ -111,17 +100,26 @@ class Calibrated(Wrapper):
     True
     """
 
+    _parameters = {
+        "method": Choice("isotonic", "platt"),
+        "per": Choice("model", "frequency-bin"),
+        "n_bins": Integer(low=1),
+        "n_folds": N_FOLDS,
+        "n_candidates": N_CANDIDATES,
+    }
     scores_are_probabilities = True
 
     def __init__(
         self,
         base: XMCModel,
+        *,
         method: str = "isotonic",
         per: str = "model",
         n_bins: int = 5,
         n_folds: int = 3,
         n_candidates: int = 50,
         random_state: int | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.base = base
         self.method = method
@@ -130,39 +128,30 @@ class Calibrated(Wrapper):
         self.n_folds = n_folds
         self.n_candidates = n_candidates
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        check_choice("method", self.method, METHODS)
-        check_choice("per", self.per, GROUPINGS)
-        check_number("n_bins", self.n_bins, integer=True, low=1)
-        check_number("n_candidates", self.n_candidates, integer=True, low=1)
-        self._fit_base(X, Y)
+        self.base_ = self._fresh_base().fit(X, Y)
         width = min(self.n_candidates, self.n_labels_)
         folds = split_folds(Y, self.n_folds, self.random_state)
-        top = out_of_fold(self.base, X, Y, width, folds)
-        rows, columns = np.nonzero(top.labels >= 0)
-        labels = top.labels[rows, columns]
+        candidates = gather_candidates([out_of_fold(self._fresh_base(), X, Y, width, folds)], self.n_labels_)
+        hits = candidates.are_hits(Y)
         # Bins go by what the out-of-fold model has seen of a label, which is less than its count in all rows.
-        pairs = Pairs(
-            rows,
-            labels,
-            folds.counts_seen(rows, labels),
-            top.scores[rows, columns],
-            is_hit(top.labels, Y)[rows, columns],
-        )
-        self.bin_edges_ = self._choose_edges(pairs.seen)
-        self.curves_ = self._fit_curves(pairs)
-        self.calibration_error_ = self._report(pairs)
+        seen = folds.counts_seen(candidates.rows, candidates.labels)
+        scores = candidates.scores[:, 0]
+        self.bin_edges_ = self._choose_edges(seen)
+        self.curves_ = self._fit_curves(seen, scores, hits)
+        self.calibration_error_ = self._report(candidates, seen, hits)
 
     def _choose_edges(self, seen: np.ndarray) -> np.ndarray:
         if self.per == "model" or not seen.size:
             return np.empty(0)
         return np.unique(np.quantile(seen, np.linspace(0, 1, self.n_bins + 1)[1:-1]))
 
-    def _fit_curves(self, pairs: Pairs) -> list[Curve]:
-        groups = np.searchsorted(self.bin_edges_, pairs.seen, side="right")
-        parts = [pairs.where(groups == g) for g in range(self.bin_edges_.size + 1)]
-        return [fit_curve(part.scores, part.hits, self.method) for part in parts]
+    def _fit_curves(self, seen: np.ndarray, scores: np.ndarray, hits: np.ndarray) -> list[Curve]:
+        groups = np.searchsorted(self.bin_edges_, seen, side="right")
+        members = [groups == g for g in range(self.bin_edges_.size + 1)]
+        return [fit_curve(scores[own], hits[own], self.method) for own in members]
 
     def _calibrate(self, seen: np.ndarray, scores: np.ndarray, curves: list[Curve]) -> np.ndarray:
         groups = np.searchsorted(self.bin_edges_, seen, side="right")
@@ -171,23 +160,27 @@ class Calibrated(Wrapper):
             probabilities[groups == g] = curve(scores[groups == g])
         return probabilities
 
-    def _report(self, pairs: Pairs) -> dict[str, dict[str, float]]:
+    def _report(self, candidates: Candidates, seen: np.ndarray, hits: np.ndarray) -> dict[str, dict[str, float]]:
         # Curves look perfect on the rows they were fitted on: fit on half of the rows, measure on the other half.
-        after = np.empty(pairs.scores.shape, np.float32)
-        for half in (0, 1):
-            fitted = self._fit_curves(pairs.where(pairs.rows % 2 == half))
-            other = pairs.rows % 2 != half
-            after[other] = self._calibrate(pairs.seen[other], pairs.scores[other], fitted)
-        sources = {"before": pairs.scores} if self.base_.scores_are_probabilities else {}
+        scores, half = candidates.scores[:, 0], candidates.rows % 2
+        after = np.empty(scores.shape, np.float32)
+        for own in (0, 1):
+            fitted = self._fit_curves(seen[half == own], scores[half == own], hits[half == own])
+            after[half != own] = self._calibrate(seen[half != own], scores[half != own], fitted)
+        sources = {"before": scores} if self.base_.scores_are_probabilities else {}
         sources["after"] = after
         slices = {"all": np.ones(self.n_labels_, bool), **label_slices(self.label_counts_)}
         return {
-            name: {
-                when: expected_calibration_error(values[chosen], pairs.hits[chosen]) for when, values in sources.items()
-            }
-            for name, chosen in ((name, members[pairs.labels]) for name, members in slices.items())
+            name: {when: expected_calibration_error(values[chosen], hits[chosen]) for when, values in sources.items()}
+            for name, chosen in ((name, members[candidates.labels]) for name, members in slices.items())
         }
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         top = self.base_.predict_topk(X, max(k, self.n_candidates))
-        return sort_topk(top.labels, self._calibrate(self.label_counts_[top.labels], top.scores, self.curves_), k)
+        probabilities = self._calibrate(self.label_counts_[top.labels], top.scores, self.curves_)
+        return rank_candidates(top.labels, probabilities, self.n_candidates, k)
+
+    def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
+        why = self.base_.explain(x, label)
+        probability = self._calibrate(self.label_counts_[[label]], np.array([why.score]), self.curves_)
+        return why.then(f"probability by the {self.method} curve", float(probability[0]))

@@ -1,4 +1,4 @@
-"""The union of several models' candidates, as one long table of (row, label) pairs."""
+"""The candidates of one model or of several, as one long table of (row, label) pairs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,21 @@ from scipy import sparse
 
 from tailwise.base import TopK
 from tailwise.kernels.topk import topk_csr
+from tailwise.tail.ranking import followed_by
+
+
+def is_hit(labels: np.ndarray, Y: sparse.csr_array, rows: np.ndarray | None = None) -> np.ndarray:
+    """Whether ``Y`` has each label in its row: boolean, of the shape of ``labels``; -1 is no hit.
+
+    ``labels`` is (n, k), as a TopK has them; or of any shape, with ``rows`` beside it.
+    """
+    rows = np.arange(labels.shape[0])[:, None] if rows is None else rows
+    observed = np.repeat(np.arange(Y.shape[0], dtype=np.int64), np.diff(Y.indptr)) * Y.shape[1] + Y.indices
+    asked = rows.astype(np.int64) * Y.shape[1] + labels
+    if not observed.size:
+        return np.zeros(asked.shape, bool)
+    place = np.minimum(np.searchsorted(observed, asked), observed.size - 1)
+    return (observed[place] == asked) & (labels >= 0)
 
 
 class Candidates(NamedTuple):
@@ -28,20 +43,35 @@ class Candidates(NamedTuple):
         """The row of each pair."""
         return np.repeat(np.arange(self.indptr.size - 1), np.diff(self.indptr))
 
-    def are_observed(self, Y: sparse.csr_array) -> np.ndarray:
+    def are_hits(self, Y: sparse.csr_array) -> np.ndarray:
         """Whether ``Y`` has each pair: (n_pairs,) bool."""
-        observed = np.repeat(np.arange(Y.shape[0], dtype=np.int64), np.diff(Y.indptr)) * Y.shape[1] + Y.indices
-        return np.isin(self.rows * np.int64(Y.shape[1]) + self.labels, observed, assume_unique=True)
+        return is_hit(self.labels, Y, self.rows)
 
-    def best(self, pair_scores: np.ndarray, k: int) -> TopK:
-        """The ``k`` best candidates of each row by ``pair_scores`` (n_pairs,)."""
+    def best(self, pair_scores: np.ndarray, n_candidates: int, k: int) -> TopK:
+        """The ``k`` best by ``pair_scores`` (n_pairs,) among those that a member ranks within ``n_candidates``.
+
+        Where ``k`` asks for more, the rest follows by its best rank with any member.
+        """
+        rank = np.nanmin(self.ranks, axis=1, initial=np.inf) if self.ranks.size else np.empty(0)
+        is_candidate = rank < n_candidates
+        ranked = self._topk(np.where(is_candidate, pair_scores, -np.inf), k)
+        if is_candidate.all():
+            return ranked
+        others = self._topk(np.where(is_candidate, -np.inf, -rank), k)
+        # Pairs are sorted by row and label, and so are these keys.
+        keys = self.rows.astype(np.int64) << 32 | self.labels
+        asked = np.arange(others.labels.shape[0], dtype=np.int64)[:, None] << 32 | np.maximum(others.labels, 0)
+        own = pair_scores[np.minimum(np.searchsorted(keys, asked), keys.size - 1)]
+        return followed_by(ranked, TopK(others.labels, np.where(others.labels >= 0, own, -np.inf)), k)
+
+    def _topk(self, pair_scores: np.ndarray, k: int) -> TopK:
         n = self.indptr.size - 1
         top = TopK(np.empty((n, k), np.int32), np.empty((n, k), np.float32))
         topk_csr(self.indptr, self.labels, pair_scores.astype(np.float32), *top)
         return top
 
 
-def unite_candidates(members: list[TopK], n_labels: int) -> Candidates:
+def gather_candidates(members: list[TopK], n_labels: int) -> Candidates:
     """Join the members' predictions for the same rows into one table."""
     n = members[0].labels.shape[0]
     keys = [

@@ -6,48 +6,13 @@ from typing import Any
 
 import numpy as np
 from scipy import optimize, sparse
-from sklearn.base import clone
 
 from tailwise.base import TopK, XMCModel
-from tailwise.errors import InvalidInput
+from tailwise.explanation import Explanation, Part, not_ranked
+from tailwise.parameters import Choice
 from tailwise.tail.calibrated import fit_curve
-from tailwise.tail.candidates import Candidates, unite_candidates
-from tailwise.tail.wrapper import Folds, check_model, out_of_fold, split_folds
-from tailwise.validation import check_choice, check_number
-
-
-class Committee(XMCModel):
-    """What models made of several members share: fitting them, and their candidates out of fold and for new rows."""
-
-    members: list[XMCModel]
-    n_candidates: int
-    n_folds: int
-    random_state: int | None
-    members_: list[XMCModel]
-
-    @property
-    def needs_nonnegative_features(self) -> bool:  # type: ignore[override]
-        """Whether any member needs them."""
-        return any(getattr(m, "needs_nonnegative_features", False) for m in self.members or [])
-
-    def _fit_members(self, X: sparse.csr_array, Y: sparse.csr_array) -> tuple[Candidates, Folds]:
-        """Fit every member on all rows, and return their out-of-fold candidates with the folds."""
-        if not self.members:
-            raise InvalidInput(f"members={self.members!r} is empty; pass a list of models")
-        check_number("n_candidates", self.n_candidates, integer=True, low=1)
-        width = min(self.n_candidates, self.n_labels_)
-        # The same folds for each member: a pair's scores then come from models that saw the same rows.
-        folds = split_folds(Y, self.n_folds, self.random_state)
-        tops = []
-        for i, member in enumerate(self.members):
-            check_model(f"members[{i}]", member)
-            tops.append(out_of_fold(member, X, Y, width, folds))
-        self.members_ = [clone(member).fit(X, Y) for member in self.members]
-        return unite_candidates(tops, self.n_labels_), folds
-
-    def _candidates(self, X: sparse.csr_array, k: int) -> Candidates:
-        width = max(k, self.n_candidates)
-        return unite_candidates([m.predict_topk(X, width) for m in self.members_], self.n_labels_)
+from tailwise.tail.candidates import Candidates
+from tailwise.tail.committee import Committee
 
 
 class Ensemble(Committee):
@@ -66,6 +31,8 @@ class Ensemble(Committee):
         Labels that each member names in a row, and folds.
     random_state : int or None
         Draws the folds.
+    n_jobs : int or None
+        Threads of the members; None leaves them their own.
 
     Examples
     --------
@@ -76,26 +43,29 @@ class Ensemble(Committee):
     array([[1]], dtype=int32)
     """
 
+    _parameters = {"weights": Choice("equal", "fitted")}
     scores_are_probabilities = True
 
     def __init__(
         self,
         members: list[XMCModel],
+        *,
         weights: str = "equal",
         n_candidates: int = 50,
         n_folds: int = 3,
         random_state: int | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.members = members
         self.weights = weights
         self.n_candidates = n_candidates
         self.n_folds = n_folds
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        check_choice("weights", self.weights, ("equal", "fitted"))
         candidates, _ = self._fit_members(X, Y)
-        hits = candidates.are_observed(Y)
+        hits = candidates.are_hits(Y)
         self.curves_ = []
         for scores in candidates.scores.T:
             named = ~np.isnan(scores)
@@ -119,4 +89,16 @@ class Ensemble(Committee):
         total = np.zeros(candidates.labels.size, np.float64)
         for weight, column in zip(self.weights_, self._probabilities(candidates).T, strict=True):
             total += weight * column
-        return candidates.best(total, k)
+        return candidates.best(total, self.n_candidates, k)
+
+    def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
+        candidates = self._candidates(x, 1)
+        parts = []
+        for chosen in np.flatnonzero(candidates.labels == label):
+            for m, (member, weight) in enumerate(zip(self.members_, self.weights_, strict=True)):
+                score = candidates.scores[chosen, m]
+                if not np.isnan(score):
+                    value = float(weight) * float(self.curves_[m](score[None])[0])
+                    name = f"{weight:.3g} × calibrated probability of {type(member).__name__}"
+                    parts.append(Part(name, value, of=member.explain(x, label)))
+        return Explanation.sum_of(label, parts) if parts else not_ranked(label, "no member names the label")

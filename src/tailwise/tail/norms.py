@@ -7,34 +7,21 @@ from typing import Any
 import numpy as np
 
 from tailwise.base import XMCModel
-from tailwise.errors import InvalidInput
 
 
 def classifier_norms(model: XMCModel) -> np.ndarray:
     """Euclidean norm of each label's weight vector: (n_labels,) float64, 0 for labels without weights.
 
-    Works for models that keep ``weights_`` (n_features, n_labels), and through wrappers, whose ``base_`` is asked.
+    Works for every model that has :meth:`~tailwise.XMCModel.label_weights`; of label trees, the classifiers that end
+    in labels, the mean over the trees.
 
     >>> from tailwise import Centroid
     >>> classifier_norms(Centroid().fit([[1.0, 0], [0, 1.0]], [[1, 0], [0, 0]]))
     array([1., 0.])
     """
-    weights = getattr(model, "weights_", None)
-    if weights is not None and getattr(weights, "shape", ())[-1:] == (model.n_labels_,):
-        squares = np.bincount(weights.indices, weights=weights.data.astype(np.float64) ** 2, minlength=weights.shape[1])
-        return np.sqrt(squares)
-    if getattr(model, "base_", None) is not None:
-        return classifier_norms(model.base_)
-    if getattr(model, "tail_", None) is not None:
-        norms = np.zeros(model.n_labels_)
-        for part, labels in ((model.head_, model.head_labels_), (model.tail_, model.tail_labels_)):
-            if part is not None:
-                norms[labels] = classifier_norms(part)
-        return norms
-    raise InvalidInput(
-        f"{type(model).__name__} has no linear weights by label; "
-        "classifier_norms works for one-vs-rest models such as DiSMEC"
-    )
+    weights = model.label_weights()
+    label = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
+    return np.sqrt(np.bincount(label, weights.data.astype(np.float64) ** 2, minlength=weights.shape[0]))
 
 
 def plot_classifier_norms(models: dict[str, XMCModel], ax: Any = None, n_bins: int = 20) -> Any:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 
 from tailwise.base import TopK, XMCModel
+from tailwise.explanation import Explanation, Part, not_ranked
 from tailwise.kernels.ranknet import apply_blocks, train_epoch
 from tailwise.parallel import map_blocks, progress, row_blocks
-from tailwise.propensity import resolve_propensity
+from tailwise.parameters import Choice, Integer, Number
+from tailwise.propensity import PropensityLike, resolve_propensity
 from tailwise.tail.calibrated import fit_curve
-from tailwise.tail.wrapper import Wrapper, check_model, is_hit, out_of_fold, sort_topk, split_folds
-from tailwise.validation import as_rng, check_choice, check_number
+from tailwise.tail.candidates import is_hit
+from tailwise.tail.folds import N_FOLDS, out_of_fold, split_folds
+from tailwise.tail.ranking import N_CANDIDATES, rank_candidates
+from tailwise.tail.wrapper import Wrapper
+from tailwise.validation import as_rng
 
 _ROWS_A_BLOCK = 512
 
@@ -58,7 +62,8 @@ class RankNet(Wrapper):
     random_state : int, Generator or None
         Draws folds, start values, order of rows and negatives.
     n_jobs : int or None
-        Threads for prediction; training is sequential.
+        Threads for re-ranking, and of the wrapped model; None is every core, and leaves the wrapped model its own. The
+        blocks are trained in sequence.
 
     Examples
     --------
@@ -68,9 +73,25 @@ class RankNet(Wrapper):
     array([[1]], dtype=int32)
     """
 
+    _parameters = {
+        "power": Number(low=0),
+        "propensity": PropensityLike(),
+        "blocks": Integer(low=1),
+        "bottleneck": Integer(low=1),
+        "margin": Number(low=0),
+        "balance": Number(low=0),
+        "n_negatives": Integer(low=1),
+        "n_candidates": N_CANDIDATES,
+        "epochs": Integer(low=1),
+        "learning_rate": Number(low=0, open_low=True),
+        "scores": Choice("out-of-fold", "train"),
+        "n_folds": N_FOLDS,
+    }
+
     def __init__(
         self,
         base: XMCModel,
+        *,
         power: float = 1.0,
         propensity: object = None,
         blocks: int = 1,
@@ -103,23 +124,15 @@ class RankNet(Wrapper):
         self.n_jobs = n_jobs
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        for name in ("blocks", "bottleneck", "n_negatives", "n_candidates", "epochs"):
-            check_number(name, getattr(self, name), integer=True, low=1)
-        check_number("power", self.power, low=0)
-        check_number("margin", self.margin, low=0)
-        check_number("balance", self.balance, low=0)
-        check_number("learning_rate", self.learning_rate, low=0, open_low=True)
-        check_choice("scores", self.scores, ("out-of-fold", "train"))
-        check_model("base", self.base)
         rng = as_rng(self.random_state)
         gains = resolve_propensity(self.propensity, Y) ** -self.power
         self.gains_ = (gains / gains.max()).astype(np.float32)
         width = min(self.n_candidates, self.n_labels_)
-        self.base_ = clone(self.base).fit(X, Y)
+        self.base_ = self._fresh_base().fit(X, Y)
         if self.scores == "train":
             top = self.base_.predict_topk(X, width)
         else:
-            top = out_of_fold(self.base, X, Y, width, split_folds(Y, self.n_folds, rng))
+            top = out_of_fold(self._fresh_base(), X, Y, width, split_folds(Y, self.n_folds, rng))
         relevant, present = is_hit(top.labels, Y), top.labels >= 0
         self.curve_ = fit_curve(top.scores[present], relevant[present], "isotonic")
         self._train(top, relevant, rng)
@@ -149,11 +162,30 @@ class RankNet(Wrapper):
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         top = self.base_.predict_topk(X, max(k, self.n_candidates))
-        inputs = self._inputs(top)
-        final = np.empty(top.scores.shape, np.float32)
+        return rank_candidates(top.labels, self._rescore(top), self.n_candidates, k)
+
+    def _rescore(self, top: TopK) -> np.ndarray:
+        """F of the candidates, of which the blocks see the first ``n_candidates``; beyond them it is ŷ."""
+        final = self._inputs(top)
+        first = slice(None, self.n_candidates)
+        seen = TopK(np.ascontiguousarray(top.labels[:, first]), np.ascontiguousarray(top.scores[:, first]))
+        inputs, out = self._inputs(seen), np.empty(seen.scores.shape, np.float32)
 
         def rerank(block: tuple[int, int]) -> None:
-            apply_blocks(top.labels, inputs, *block, self.W1_, self.W2_, self.b1_, final)
+            apply_blocks(seen.labels, inputs, *block, self.W1_, self.W2_, self.b1_, out)
 
-        map_blocks(rerank, row_blocks(X.shape[0], _ROWS_A_BLOCK), n_jobs=self.n_jobs)
-        return sort_topk(top.labels, final, k)
+        map_blocks(rerank, row_blocks(out.shape[0], _ROWS_A_BLOCK), n_jobs=self.n_jobs)
+        final[:, : self.n_candidates] = out
+        return final
+
+    def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
+        top = self.base_.predict_topk(x, self.n_candidates)
+        (place,) = np.nonzero(top.labels[0] == label)
+        if not place.size:
+            return not_ranked(label, f"the wrapped model has it not among its {self.n_candidates} candidates")
+        start, final = float(self._inputs(top)[0, place[0]]), float(self._rescore(top)[0, place[0]])
+        parts = [
+            Part("calibrated probability × (1/p)^power", start, of=self.base_.explain(x, label)),
+            Part("correction by the blocks", final - start),
+        ]
+        return Explanation(label, final, tuple(parts))

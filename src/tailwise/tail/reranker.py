@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 
 from tailwise.base import TopK, XMCModel
+from tailwise.explanation import Explanation, Part
 from tailwise.forest import TailCentroids
-from tailwise.propensity import resolve_propensity
-from tailwise.tail.wrapper import Wrapper, as_probabilities, sort_topk
-from tailwise.validation import check_number
+from tailwise.forest.tail_centroids import CENTROIDS
+from tailwise.parameters import Number
+from tailwise.propensity import PropensityLike, resolve_propensity
+from tailwise.tail.ranking import N_CANDIDATES, rank_candidates
+from tailwise.tail.wrapper import Wrapper, as_probabilities, explain_probability
 
 
-def rerank_by_propensity(top: TopK, probabilities: np.ndarray, inverse: np.ndarray, power: float, k: int) -> TopK:
-    """The best ``k`` of the candidates by ``probability · (1/p)^power``."""
-    weights = np.append(inverse, 1.0) ** power
-    return sort_topk(top.labels, probabilities * weights[top.labels], k)
+def gains(probabilities: np.ndarray, labels: np.ndarray, inverse: np.ndarray, power: float) -> np.ndarray:
+    """``probability · (1/p)^power`` of candidate ``labels`` (-1 where absent)."""
+    return probabilities * (np.append(inverse, 1.0) ** power)[labels]
 
 
 class PropensityReranker(Wrapper):
@@ -33,7 +36,9 @@ class PropensityReranker(Wrapper):
     propensity : Propensity, array or None
         Who goes missing how often; None is ``JainPropensity()``.
     n_candidates : int
-        How many of the wrapped model's best labels are considered.
+        How many of the wrapped model's best labels are re-ranked; the others follow in its order.
+    n_jobs : int or None
+        Threads of the wrapped model; None leaves it its own.
 
     Examples
     --------
@@ -43,28 +48,44 @@ class PropensityReranker(Wrapper):
     array([[1]], dtype=int32)
     """
 
+    _parameters = {"power": Number(low=0), "propensity": PropensityLike(), "n_candidates": N_CANDIDATES}
+
+    power_: float
+    inverse_propensity_: np.ndarray
+
     def __init__(
         self,
         base: XMCModel,
+        *,
         power: float = 1.0,
         propensity: object = None,
         n_candidates: int = 50,
+        n_jobs: int | None = None,
     ) -> None:
         self.base = base
         self.power = power
         self.propensity = propensity
         self.n_candidates = n_candidates
+        self.n_jobs = n_jobs
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        check_number("power", self.power, low=0)
-        check_number("n_candidates", self.n_candidates, integer=True, low=1)
         self.inverse_propensity_ = 1.0 / resolve_propensity(self.propensity, Y)
-        self._fit_base(X, Y)
+        self.power_ = self._choose_power(X, Y)
+        self.base_ = self._fresh_base().fit(X, Y)
+
+    def _choose_power(self, X: sparse.csr_array, Y: sparse.csr_array) -> float:
+        return self.power
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         top = self.base_.predict_topk(X, max(k, self.n_candidates))
         probabilities = as_probabilities(top.scores, self.base_)
-        return rerank_by_propensity(top, probabilities, self.inverse_propensity_, self.power, k)
+        scores = gains(probabilities, top.labels, self.inverse_propensity_, self.power_)
+        return rank_candidates(top.labels, scores, self.n_candidates, k)
+
+    def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
+        why = explain_probability(self.base_, x, label)
+        gain = float(gains(np.array([why.score]), np.array([label]), self.inverse_propensity_, self.power_)[0])
+        return why.then(f"probability × (1/p)^{self.power_:g}, 1/p = {self.inverse_propensity_[label]:.4g}", gain)
 
 
 class CentroidReranker(Wrapper):
@@ -76,10 +97,12 @@ class CentroidReranker(Wrapper):
         The model whose candidates are re-ranked; it is cloned.
     alpha : float
         Share of the wrapped model in [0, 1]; the rest is the centroids'.
-    gamma : float
-        Sharpness of :class:`tailwise.forest.TailCentroids`.
+    centroids : TailCentroids or None
+        The tail classifiers; None is ``TailCentroids()``. It is cloned.
     n_candidates : int
-        How many of the wrapped model's best labels are considered.
+        How many of the wrapped model's best labels are re-ranked; the others follow in its order.
+    n_jobs : int or None
+        Threads of the wrapped model; None leaves it its own.
 
     Examples
     --------
@@ -89,23 +112,48 @@ class CentroidReranker(Wrapper):
     array([[0]], dtype=int32)
     """
 
-    def __init__(self, base: XMCModel, alpha: float = 0.8, gamma: float = 30.0, n_candidates: int = 50) -> None:
+    _parameters = {"alpha": Number(low=0, high=1), "centroids": CENTROIDS, "n_candidates": N_CANDIDATES}
+
+    centroids_: TailCentroids
+
+    def __init__(
+        self,
+        base: XMCModel,
+        *,
+        alpha: float = 0.8,
+        centroids: TailCentroids | None = None,
+        n_candidates: int = 50,
+        n_jobs: int | None = None,
+    ) -> None:
         self.base = base
         self.alpha = alpha
-        self.gamma = gamma
+        self.centroids = centroids
         self.n_candidates = n_candidates
+        self.n_jobs = n_jobs
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        check_number("alpha", self.alpha, low=0, high=1)
-        check_number("n_candidates", self.n_candidates, integer=True, low=1)
-        self.centroids_ = TailCentroids(gamma=self.gamma).fit(X, Y)
-        self._fit_base(X, Y)
+        self.centroids_ = (TailCentroids() if self.centroids is None else clone(self.centroids)).fit(X, Y)
+        self.base_ = self._fresh_base().fit(X, Y)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         top = self.base_.predict_topk(X, max(k, self.n_candidates))
-        with np.errstate(divide="ignore"):
-            log_probability = np.log(as_probabilities(top.scores, self.base_))
-        # A probability that underflows to 0 still is a candidate of the wrapped model: it ranks last, not out.
-        log_probability = np.maximum(log_probability, np.log(np.finfo(np.float32).tiny))
+        log_probability = _log(as_probabilities(top.scores, self.base_))
         scores = self.alpha * log_probability + (1 - self.alpha) * self.centroids_.log_scores(X, top.labels)
-        return sort_topk(top.labels, scores, k)
+        return rank_candidates(top.labels, scores, self.n_candidates, k)
+
+    def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
+        why, tail = explain_probability(self.base_, x, label), self.centroids_.explain(x, label)
+        if np.isneginf(why.score):
+            return why
+        logarithm = float(_log(np.float32(why.score)))
+        parts = [
+            Part(f"{self.alpha:g} ln P(l|x) of {type(self.base_).__name__}", self.alpha * logarithm, of=why),
+            Part(f"{1 - self.alpha:g} ln q(x) of the label's centroid", (1 - self.alpha) * tail.score, of=tail),
+        ]
+        return Explanation.sum_of(label, parts)
+
+
+def _log(probabilities: np.ndarray | np.float32) -> np.ndarray:
+    """ln P; what underflows to 0 still is a candidate of the wrapped model: it ranks last, not out."""
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.log(probabilities), np.log(np.finfo(np.float32).tiny))

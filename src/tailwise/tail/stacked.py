@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
+from scipy.special import expit
 
 from tailwise.base import TopK, XMCModel
-from tailwise.propensity import resolve_propensity
+from tailwise.explanation import Explanation, Part, not_ranked
+from tailwise.parameters import Choice, Integer, Number
+from tailwise.propensity import PropensityLike, resolve_propensity
 from tailwise.tail.boosting import BoostedTrees
 from tailwise.tail.candidates import Candidates
-from tailwise.tail.ensemble import Committee
-from tailwise.validation import as_rng, check_choice, check_number
+from tailwise.tail.committee import Committee
+from tailwise.validation import as_rng
 
 # A negative that no member ranks this high is easy: a share of them, weighted up, teaches as much as all.
 _EASY_RANK = 8
@@ -29,8 +32,6 @@ class Stacked(Committee):
     ----------
     members : list of XMCModel
         Models of any kind; the more they differ, the better. They are cloned.
-    final : "boosting"
-        The final model.
     sample_weights : None or "propensity"
         "propensity" weights a positive candidate by 1/p: probabilities then estimate the complete labels.
     propensity : Propensity, array or None
@@ -45,7 +46,7 @@ class Stacked(Committee):
     random_state : int or None
         Draws the folds and seeds the boosting.
     n_jobs : int or None
-        Threads for evaluating the trees.
+        Threads for evaluating the trees, and of the members; None is every core, and leaves the members their own.
 
     Examples
     --------
@@ -56,12 +57,20 @@ class Stacked(Committee):
     array([[1]], dtype=int32)
     """
 
+    _parameters = {
+        "sample_weights": Choice(None, "propensity"),
+        "propensity": PropensityLike(),
+        "n_pairs": Integer(low=1),
+        "max_iter": Integer(low=1),
+        "learning_rate": Number(low=0, open_low=True),
+        "max_leaf_nodes": Integer(low=2),
+    }
     scores_are_probabilities = True
 
     def __init__(
         self,
         members: list[XMCModel],
-        final: str = "boosting",
+        *,
         sample_weights: str | None = None,
         propensity: object = None,
         n_candidates: int = 50,
@@ -74,7 +83,6 @@ class Stacked(Committee):
         n_jobs: int | None = None,
     ) -> None:
         self.members = members
-        self.final = final
         self.sample_weights = sample_weights
         self.propensity = propensity
         self.n_candidates = n_candidates
@@ -87,14 +95,8 @@ class Stacked(Committee):
         self.n_jobs = n_jobs
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        check_choice("final", self.final, ("boosting",))
-        check_choice("sample_weights", self.sample_weights, (None, "propensity"))
-        check_number("n_pairs", self.n_pairs, integer=True, low=1)
-        check_number("max_iter", self.max_iter, integer=True, low=1)
-        check_number("learning_rate", self.learning_rate, low=0, open_low=True)
-        check_number("max_leaf_nodes", self.max_leaf_nodes, integer=True, low=2)
         candidates, folds = self._fit_members(X, Y)
-        hits = candidates.are_observed(Y)
+        hits = candidates.are_hits(Y)
         kept, weights = self._sample(candidates, hits)
         if self.sample_weights == "propensity":
             inverse = 1.0 / resolve_propensity(self.propensity, Y)
@@ -140,4 +142,27 @@ class Stacked(Committee):
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         candidates = self._candidates(X, k)
         seen = self.label_counts_[candidates.labels]
-        return candidates.best(self.trees_.probabilities(self._features(candidates, seen), self.n_jobs), k)
+        probabilities = self.trees_.probabilities(self._features(candidates, seen), self.n_jobs)
+        return candidates.best(probabilities, self.n_candidates, k)
+
+    def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
+        candidates = self._candidates(x, 1)
+        features = self._features(candidates, self.label_counts_[candidates.labels])
+        (chosen,) = np.nonzero(candidates.labels == label)
+        if not chosen.size:
+            return not_ranked(label, "no member names the label")
+        names = [type(member).__name__ for member in self.members_]
+        inputs = [
+            *(f"score of {name}" for name in names),
+            *(f"distance of {name}'s score to the row's best" for name in names),
+            *(f"rank by {name}" for name in names),
+            "training frequency of the label",
+            "number of members that name the label",
+        ]
+        start, shares = self.trees_.contributions(features[chosen[0]])
+        parts = [Part("log-odds before any input is known", start)]
+        for number, (name, share) in enumerate(zip(inputs, shares, strict=True)):
+            is_score = number < len(names) and not np.isnan(candidates.scores[chosen[0], number])
+            parts.append(Part(name, float(share), of=self.members_[number].explain(x, label) if is_score else None))
+        odds = Explanation.sum_of(label, parts)
+        return odds.then("probability 1/(1 + e^-s) of the log-odds s", float(expit(odds.score)))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
+from tailwise.explanation import Explanation
+from tailwise.parameters import Number
+from tailwise.rows import RowView
 from tailwise.tail.wrapper import Wrapper
-from tailwise.validation import check_number, unit_rows
 
 
 class Sublinear(Wrapper):
@@ -23,6 +24,8 @@ class Sublinear(Wrapper):
         The model; it is cloned.
     power : float
         1 leaves the rows as they are, up to their length; 0 keeps only which features are there.
+    n_jobs : int or None
+        Threads of the wrapped model; None leaves it its own.
 
     Examples
     --------
@@ -32,22 +35,26 @@ class Sublinear(Wrapper):
     array([[1]], dtype=int32)
     """
 
-    def __init__(self, base: XMCModel, power: float = 0.5) -> None:
+    _parameters = {"power": Number(low=0)}
+
+    def __init__(self, base: XMCModel, *, power: float = 0.5, n_jobs: int | None = None) -> None:
         self.base = base
         self.power = power
+        self.n_jobs = n_jobs
 
     @property
     def scores_are_probabilities(self) -> bool:  # type: ignore[override]
         """As the wrapped model."""
         return bool(self.base.scores_are_probabilities)
 
-    def _damp(self, X: sparse.csr_array) -> sparse.csr_array:
-        data = np.sign(X.data) * np.abs(X.data) ** np.float32(self.power)
-        return unit_rows(sparse.csr_array((data, X.indices, X.indptr), shape=X.shape))
+    def _see_rows(self, X: sparse.csr_array) -> RowView:
+        return RowView(power=self.power, unit=True)
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        check_number("power", self.power, low=0)
-        self._fit_base(self._damp(X), Y)
+        self.base_ = self._fresh_base().fit(X, Y)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
-        return self.base_.predict_topk(self._damp(X), k)
+        return self.base_.predict_topk(X, k)
+
+    def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
+        return self.base_.explain(x, label)

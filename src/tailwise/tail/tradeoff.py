@@ -7,23 +7,41 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 
 from tailwise.base import TopK, XMCModel
 from tailwise.errors import InvalidInput
 from tailwise.metrics import evaluate
-from tailwise.propensity import resolve_propensity
-from tailwise.tail.reranker import rerank_by_propensity
-from tailwise.tail.wrapper import Wrapper, as_probabilities, check_model
+from tailwise.metrics.names import METRIC, parse_metric
+from tailwise.parameters import Constraint, Number, OrNone
+from tailwise.tail.ranking import sort_topk
+from tailwise.tail.reranker import PropensityReranker, gains
+from tailwise.tail.wrapper import as_probabilities
 from tailwise.validation import as_rng, check_number
 
-DEFAULT_STEPS = tuple(np.linspace(0.0, 1.0, 21).round(3).tolist())
+DEFAULT_POWERS = tuple(np.linspace(0.0, 1.0, 21).round(3).tolist())
+DEFAULT_METRICS = ("p@1", "p@3", "p@5", "psp@1", "psp@3", "psp@5")
+
+
+class MaxLoss(Constraint):
+    """Points that may be lost, by metric."""
+
+    def check(self, name: str, value: Any) -> Any:
+        """The value, a dict from metrics to numbers that are not negative."""
+        if not isinstance(value, dict):
+            raise InvalidInput(f"{name}={value!r}; pass a dict from metrics to points, such as {{'p@1': 1.0}}")
+        for metric, points in value.items():
+            METRIC.check(name, metric)
+            check_number(f"{name}[{metric!r}]", points, low=0)
+        return value
+
+    def __str__(self) -> str:
+        return "a dict from metrics to points"
 
 
 class TradeOffCurve(NamedTuple):
-    """Metric values in percent along the knob: ``values`` (n_steps, n_metrics) for ``steps`` t and ``metrics``."""
+    """Metric values in percent along the knob: ``values`` (n_powers, n_metrics) for ``powers`` and ``metrics``."""
 
-    steps: np.ndarray
+    powers: np.ndarray
     metrics: list[str]
     values: np.ndarray
 
@@ -34,21 +52,21 @@ class TradeOffCurve(NamedTuple):
         return self.values[:, self.metrics.index(metric)]
 
     def choose(self, maximise: str, max_loss: dict[str, float] | None = None) -> float:
-        """The t with the highest ``maximise`` among those that lose at most ``max_loss`` points of each named metric.
+        """The power of the highest ``maximise`` among those that lose at most ``max_loss`` points of each metric named.
 
         Losses are counted against the best value of that metric on the curve.
         """
-        allowed = np.ones(self.steps.size, bool)
+        allowed = np.ones(self.powers.size, bool)
         for metric, points in (max_loss or {}).items():
             check_number(f"max_loss[{metric!r}]", points, low=0)
             allowed &= self.column(metric) >= self.column(metric).max() - points
         if not allowed.any():
             raise InvalidInput(f"max_loss={max_loss!r} allows no point of the curve; allow a larger loss")
         target = np.where(allowed, self.column(maximise), -np.inf)
-        return float(self.steps[int(np.argmax(target))])
+        return float(self.powers[int(np.argmax(target))])
 
     def plot(self, x: str = "p@1", y: str = "psp@1", ax: Any = None, chosen: float | None = None) -> Any:
-        """Draw metric ``y`` against ``x`` along the knob; marks the ends and the ``chosen`` t. Returns the axes."""
+        """Draw metric ``y`` against ``x`` along the knob; marks the ends and the ``chosen`` power. Returns the axes."""
         import matplotlib.pyplot as plt
 
         ax = ax or plt.subplots(figsize=(5, 4), layout="constrained")[1]
@@ -56,9 +74,9 @@ class TradeOffCurve(NamedTuple):
         ax.plot(xs, ys, marker="o", markersize=3)
         marks = {0: 0, len(xs) - 1: len(xs) - 1}
         if chosen is not None:
-            marks[int(np.argmin(np.abs(self.steps - chosen)))] = 1
+            marks[int(np.argmin(np.abs(self.powers - chosen)))] = 1
         for i in marks:
-            ax.annotate(f"t = {self.steps[i]:g}", (xs[i], ys[i]), textcoords="offset points", xytext=(6, 4))
+            ax.annotate(f"power {self.powers[i]:g}", (xs[i], ys[i]), textcoords="offset points", xytext=(6, 4))
         ax.set_xlabel(x.upper())
         ax.set_ylabel(y.upper())
         ax.set_title("Trade-off between frequent and rare labels")
@@ -71,108 +89,103 @@ def trade_off_curve(
     Y: sparse.csr_array,
     propensity: np.ndarray,
     *,
-    steps: Sequence[float] = DEFAULT_STEPS,
-    metrics: Sequence[str] = ("p@1", "p@3", "p@5", "psp@1", "psp@3", "psp@5"),
+    powers: Sequence[float] = DEFAULT_POWERS,
+    metrics: Sequence[str] = DEFAULT_METRICS,
 ) -> TradeOffCurve:
-    """Rank the candidates ``top`` by ``probability · (1/p)^t`` for every t in ``steps``; evaluate each against ``Y``.
+    """Rank the candidates ``top`` by ``probability · (1/p)^power`` for each of ``powers``; evaluate against ``Y``.
 
     One prediction serves the whole curve: only the ranking of the candidates changes.
     """
-    width = max(int(m.partition("@")[2].partition(":")[0] or 5) for m in metrics)
+    width = max(parse_metric(m).k or 5 for m in metrics)
     values = []
-    for t in steps:
-        ranked = rerank_by_propensity(top, probabilities, 1.0 / propensity, float(t), width)
+    for power in powers:
+        scores = gains(probabilities, top.labels, 1.0 / propensity, float(power))
+        ranked = sort_topk(top.labels, scores, width)
         result = evaluate(Y, ranked, list(metrics), propensity=propensity, confidence=None)
         values.append([result[m].value for m in metrics])
-    return TradeOffCurve(np.asarray(steps, float), list(metrics), np.array(values))
+    return TradeOffCurve(np.asarray(powers, float), list(metrics), np.array(values))
 
 
-class TradeOff(Wrapper):
-    """Choose how far to lean to the rare labels: rank by ``P(l | x) · (1/p_l)^t`` with t from validation rows.
+class TradeOff(PropensityReranker):
+    """Choose how far to lean to the rare labels: rank by ``P(l | x) · (1/p_l)^power``, power from validation rows.
 
-    Fits ``base`` on part of the rows, computes the curve on the rest, chooses t, and fits ``base`` again on all rows.
-    Afterwards ``t_`` is the knob and ``curve_`` the :class:`TradeOffCurve` on validation rows (``curve_.plot()``); with
-    a given ``t`` there is one training and no curve.
+    Fits ``base`` on part of the rows, computes the curve on the rest, chooses the power, and fits ``base`` again on all
+    rows. Afterwards ``power_`` is the knob and ``curve_`` the :class:`TradeOffCurve` on validation rows
+    (``curve_.plot()``). Where the power is known, :class:`PropensityReranker` takes it and trains once.
 
     Parameters
     ----------
     base : XMCModel
         The model; it is cloned. Its probabilities matter: wrap it in :class:`Calibrated` or use :class:`Stacked`.
-    t : float or None
-        The knob in [0, 1]; None chooses it.
     maximise : str
         The metric to maximise when choosing.
     max_loss : dict or None
         Points that may be lost of other metrics, such as ``{"p@1": 1.0}``; None constrains nothing.
     propensity : Propensity, array or None
         None is ``JainPropensity()``.
-    validation : float
-        Share of the rows that t is chosen on.
+    validation_fraction : float
+        Share of the rows that the power is chosen on.
     n_candidates : int
-        Labels of the wrapped model that are considered.
+        How many of the wrapped model's best labels are re-ranked; the others follow in its order.
     random_state : int, Generator or None
         Draws the validation rows.
+    n_jobs : int or None
+        Threads of the wrapped model; None leaves it its own.
 
     Examples
     --------
     >>> from tailwise import Centroid
     >>> X, Y = [[1.0, 0.1], [0.9, 0], [0.2, 1.0]] * 8, [[1, 0], [1, 0], [0, 1]] * 8
-    >>> TradeOff(Centroid(), max_loss={"p@1": 1.0}, random_state=0).fit(X, Y).t_
+    >>> TradeOff(Centroid(), max_loss={"p@1": 1.0}, random_state=0).fit(X, Y).power_
     0.0
     """
+
+    _parameters = {
+        "maximise": METRIC,
+        "max_loss": OrNone(MaxLoss()),
+        "validation_fraction": Number(low=0, high=1, open_low=True, open_high=True),
+    }
+
+    curve_: TradeOffCurve
 
     def __init__(
         self,
         base: XMCModel,
-        t: float | None = None,
+        *,
         maximise: str = "psp@5",
         max_loss: dict[str, float] | None = None,
         propensity: object = None,
-        validation: float = 0.2,
+        validation_fraction: float = 0.2,
         n_candidates: int = 50,
         random_state: int | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.base = base
-        self.t = t
         self.maximise = maximise
         self.max_loss = max_loss
         self.propensity = propensity
-        self.validation = validation
+        self.validation_fraction = validation_fraction
         self.n_candidates = n_candidates
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        check_model("base", self.base)
-        check_number("n_candidates", self.n_candidates, integer=True, low=1)
-        propensity = resolve_propensity(self.propensity, Y)
-        self.inverse_propensity_ = 1.0 / propensity
-        if self.t is None:
-            self.curve_ = self._validate(X, Y, propensity)
-            self.t_ = self.curve_.choose(self.maximise, self.max_loss)
-        else:
-            self.t_ = float(check_number("t", self.t, low=0, high=1))
-        self._fit_base(X, Y)
-
-    def _validate(self, X: sparse.csr_array, Y: sparse.csr_array, propensity: np.ndarray) -> TradeOffCurve:
-        check_number("validation", self.validation, low=0, high=1, open_low=True, open_high=True)
+    def _choose_power(self, X: sparse.csr_array, Y: sparse.csr_array) -> float:
         order = as_rng(self.random_state).permutation(X.shape[0])
-        n_held_out = max(1, round(self.validation * X.shape[0]))
+        n_held_out = max(1, round(self.validation_fraction * X.shape[0]))
         if n_held_out >= X.shape[0]:
             raise InvalidInput(
-                f"validation={self.validation!r} leaves no training row of n_samples={X.shape[0]}; "
-                "use more rows or give t"
+                f"validation_fraction={self.validation_fraction!r} leaves no training row of n_samples={X.shape[0]}; "
+                "use more rows, or give the power to PropensityReranker"
             )
         held_out, rest = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
-        model = clone(self.base).fit(X[rest], Y[rest])
+        model = self._fresh_base().fit(X[rest], Y[rest])
         top = model.predict_topk(X[held_out], min(self.n_candidates, self.n_labels_))
-        metrics = list(
-            dict.fromkeys(["p@1", "p@3", "p@5", "psp@1", "psp@3", "psp@5", self.maximise, *(self.max_loss or {})])
+        metrics = list(dict.fromkeys([*DEFAULT_METRICS, self.maximise, *(self.max_loss or {})]))
+        self.curve_ = trade_off_curve(
+            top,
+            as_probabilities(top.scores, model),
+            sparse.csr_array(Y[held_out]),
+            1.0 / self.inverse_propensity_,
+            metrics=metrics,
         )
-        return trade_off_curve(
-            top, as_probabilities(top.scores, model), sparse.csr_array(Y[held_out]), propensity, metrics=metrics
-        )
-
-    def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
-        top = self.base_.predict_topk(X, max(k, self.n_candidates))
-        probabilities = as_probabilities(top.scores, self.base_)
-        return rerank_by_propensity(top, probabilities, self.inverse_propensity_, self.t_, k)
+        return self.curve_.choose(self.maximise, self.max_loss)

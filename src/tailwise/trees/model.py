@@ -9,18 +9,21 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
+from tailwise.explanation import Explanation, Part, margin_explanation, not_ranked
 from tailwise.kernels.beam import LOGISTIC, SQUARED_HINGE
 from tailwise.kernels.chunks import Chunks
 from tailwise.kernels.solve import DEFAULT_C, Options, solve_block
-from tailwise.parallel import count_jobs
+from tailwise.parameters import Choice, Constraint, Flag, Integer, Number, OrNone
+from tailwise.propensity import WEIGHTING, PropensityLike
+from tailwise.rows import AS_THEY_ARE, UNIT_LENGTH, RowView, unit_rows
+from tailwise.trees.explaining import path_to, unpack_labels, unpack_node
 from tailwise.trees.searching import find_labels, find_visitors
 from tailwise.trees.structure import LabelTree, tree_from_user
 from tailwise.trees.training import join_trees, train_tree
-from tailwise.trees.weighting import check_leaf_weighting, leaf_costs
-from tailwise.validation import as_rng, check_choice, check_number, unit_rows
+from tailwise.trees.weighting import leaf_costs
+from tailwise.validation import as_rng, check_number
 
 LOSSES = {"squared_hinge": SQUARED_HINGE, "logistic": LOGISTIC}
-NEGATIVES = ("beam", "siblings")
 PATH_WEIGHTS = {"beam": 0.3, "siblings": 1.0}
 """Exponent of a path's probability: classifiers that know the rows of other nodes need less of the path's word. On
 validation rows 0.1 to 0.4 serve texts alike (EURLex-4K, bibtex, synthetic), where 1 loses 1 to 2 points of P@5;
@@ -42,13 +45,27 @@ class LabelTreeModel(XMCModel):
     probable nodes of each depth.
     """
 
+    _parameters = {
+        "n_trees": Integer(low=1),
+        "max_leaf": Integer(low=1),
+        "beam": Integer(low=1),
+        "loss": Choice(*LOSSES),
+        "C": OrNone(Number(low=0, open_low=True)),
+        "weighting": WEIGHTING,
+        "propensity": PropensityLike(),
+        "tree": Constraint(),
+        "negatives": Choice(*PATH_WEIGHTS),
+        "normalize": Flag(),
+        "tol": Number(low=0, open_low=True),
+        "prune": Number(low=0),
+    }
     scores_are_probabilities = True
 
     n_trees: int
     beam: int
     loss: str
     C: float | None
-    leaf_weighting: Any
+    weighting: Any
     propensity: Any
     tree: Any
     negatives: str
@@ -62,29 +79,17 @@ class LabelTreeModel(XMCModel):
 
     @abstractmethod
     def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, seeds: list[int]) -> list[LabelTree]:
-        """One tree a seed over the labels that have rows."""
+        """One tree a seed over the labels that have rows; rows of X have unit length."""
 
-    @abstractmethod
-    def _check_growth(self) -> None:
-        """Refuse parameters of :meth:`_grow` that make no sense."""
+    def _see_rows(self, X: sparse.csr_array) -> RowView:
+        return UNIT_LENGTH if self.normalize else AS_THEY_ARE
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        check_number("n_trees", self.n_trees, integer=True, low=1)
-        check_number("beam", self.beam, integer=True, low=1)
-        check_choice("loss", self.loss, LOSSES)
-        C = DEFAULT_C[self.loss] if self.C is None else check_number("C", self.C, low=0, open_low=True)
-        check_number("tol", self.tol, low=0, open_low=True)
-        check_number("prune", self.prune, low=0)
-        check_choice("negatives", self.negatives, NEGATIVES)
-        check_choice("normalize", self.normalize, (True, False))
-        check_leaf_weighting(self.leaf_weighting)
-        self._check_growth()
-        count_jobs(self.n_jobs)
-        X = unit_rows(X) if self.normalize else X
-        label_costs = C * leaf_costs(self.leaf_weighting, self.propensity, Y)
+        C = DEFAULT_C[self.loss] if self.C is None else self.C
+        label_costs = C * leaf_costs(self.weighting, self.propensity, Y)
         if self.tree is None:
             seeds = as_rng(self.random_state).integers(2**31, size=self.n_trees).tolist()
-            trees = self._grow(X, Y, seeds)
+            trees = self._grow(X if self.normalize else unit_rows(X), Y, seeds)
         else:
             trees = [tree_from_user(self.tree, self.label_counts_)]
         options = Options(loss=self.loss, tol=self.tol, prune=self.prune, **EFFORT[self.loss])
@@ -116,14 +121,45 @@ class LabelTreeModel(XMCModel):
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         check_number("beam", self.beam, integer=True, low=1)
-        beam = min(self.beam, self.chunks_.bits.shape[0])
-        return find_labels(
-            self.chunks_,
-            X,
-            k,
-            LOSSES[self.loss],
-            beam,
-            self.path_weight_,
-            normalize=self.normalize,
-            n_jobs=self.n_jobs,
-        )
+        return self._search(self.chunks_, X, k)
+
+    def _search(self, chunks: Chunks, X: sparse.csr_array, k: int) -> TopK:
+        beam = min(self.beam, chunks.bits.shape[0])
+        return find_labels(chunks, X, k, LOSSES[self.loss], beam, self.path_weight_, n_jobs=self.n_jobs)
+
+    def _label_weights(self) -> sparse.csr_array:
+        return unpack_labels(self.chunks_, self.n_labels_, self.n_features_in_)
+
+    def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
+        if not self.label_counts_[label]:
+            return not_ranked(label, "no training row has the label")
+        n_trees = self.chunks_.roots.size
+        parts = []
+        for tree in range(n_trees):
+            alone = self.chunks_._replace(roots=self.chunks_.roots[tree : tree + 1])
+            found = self._search(alone, x, self.n_labels_)
+            if label in found.labels:
+                probability = float(found.scores[found.labels == label][0])
+                name = f"probability by tree {tree}, one of {n_trees}"
+                parts.append(Part(name, probability / n_trees, of=self._explain_path(x, tree, label)))
+        return Explanation.sum_of(label, parts) if parts else not_ranked(label, "no tree's beam reaches the label")
+
+    def _explain_path(self, x: sparse.csr_array, tree: int, label: int) -> Explanation:
+        """The log-probability of a label in one tree: its own edge, and what the edges above count for."""
+        parts = []
+        path = path_to(self.chunks_, tree, label)
+        for node, child in reversed(path):
+            weights = unpack_node(self.chunks_, node, self.n_features_in_)[[child]].toarray().ravel()
+            edge = int(self.chunks_.first_edge[node]) + child
+            margin = margin_explanation(label, x, weights[x.indices], self.chunks_.bias[edge])
+            target = int(self.chunks_.target[edge])
+            name, share = "the label's own edge", 1.0
+            if target >= 0:
+                name, share = f"the edge to node {target}", self.path_weight_
+            value = share * _log_probability(margin.score, self.loss)
+            parts.append(Part(f"log-probability of {name}", value, of=margin))
+        return Explanation.sum_of(label, parts)
+
+
+def _log_probability(margin: float, loss: str) -> float:
+    return float(-np.logaddexp(0.0, -margin) if loss == "logistic" else -(max(0.0, 1.0 - margin) ** 2))

@@ -12,7 +12,6 @@ from tailwise.trees.growing import grow_trees
 from tailwise.trees.model import LabelTreeModel
 from tailwise.trees.representation import represent_labels
 from tailwise.trees.structure import LabelTree
-from tailwise.validation import check_number
 
 _NO_LIMIT = 64
 
@@ -36,11 +35,11 @@ class Parabel(LabelTreeModel):
         Loss of the edge classifiers, and with it the form of their probabilities.
     C : float or None
         Cost of an error against the penalty ½|w|²; None is 1 for the squared hinge and 16 for the logistic loss.
-    leaf_weighting : {"tail", "convex", "steep"}, callable or None
-        Weight of a label's positives at its leaf, for the sake of rare labels: ``1/p - 1``, ``2/p - 1``,
-        ``(1/p - 1)^1.5`` or a function of the propensities, scaled to a mean of 1 over all positives; None is 1.
+    weighting : {"none", "tail", "convex", "steep"} or callable
+        Weight of a label's positives at its leaf, for the sake of rare labels: 1, ``1/p - 1``, ``2/p - 1``,
+        ``(1/p - 1)^1.5`` or a function of the propensities, scaled to a mean of 1 over all positives.
     propensity : Propensity, array of shape (n_labels,) or None
-        For ``leaf_weighting``; None is ``JainPropensity()``.
+        For ``weighting``; None is ``JainPropensity()``.
     tree : array of parents, nested lists of labels, or None
         A tree of your own instead of grown ones: either the parent of each label, -1 at the top, followed by the
         parents of nodes that are not labels; or groups such as ``[[0, 2], [1, [3, 4]]]`` with each label once.
@@ -67,12 +66,12 @@ class Parabel(LabelTreeModel):
     def __init__(
         self,
         n_trees: int = 3,
+        *,
         max_leaf: int = 100,
         beam: int = 10,
-        *,
         loss: str = "squared_hinge",
         C: float | None = None,
-        leaf_weighting: Any = None,
+        weighting: Any = "none",
         propensity: Any = None,
         tree: Any = None,
         negatives: str = "beam",
@@ -87,7 +86,7 @@ class Parabel(LabelTreeModel):
         self.beam = beam
         self.loss = loss
         self.C = C
-        self.leaf_weighting = leaf_weighting
+        self.weighting = weighting
         self.propensity = propensity
         self.tree = tree
         self.negatives = negatives
@@ -96,9 +95,6 @@ class Parabel(LabelTreeModel):
         self.prune = prune
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def _check_growth(self) -> None:
-        check_number("max_leaf", self.max_leaf, integer=True, low=1)
 
     def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, seeds: list[int]) -> list[LabelTree]:
         return grow_trees(

@@ -7,7 +7,6 @@ from scipy import sparse
 
 from tailwise.kernels.clustering import sum_rows
 from tailwise.parallel import map_blocks, row_blocks
-from tailwise.validation import unit_rows
 
 REPRESENTATIONS = ("input", "output", "joint")
 
@@ -21,19 +20,19 @@ def represent_labels(
 ) -> sparse.csr_array:
     """Unit-length label vectors (n_labels, ·): labels with similar vectors belong together in a tree.
 
-    ``"input"``: the sum of the label's rows of X, each scaled to unit length first, so the label lies where its rows
-    lie: ``v_l = Σ_i y_il x_i/|x_i|``. ``"output"``: the sum of its rows of Y, that is, its row of the co-occurrence
+    ``"input"``: the sum of the label's rows of X, which have unit length, so the label lies where its rows lie:
+    ``v_l ∝ Σ_i y_il x_i``. ``"output"``: the sum of its rows of Y, that is, its row of the co-occurrence
     matrix ``YᵀY``, which knows nothing of the features. ``"joint"``: both side by side, with equal weight.
     A label without rows is a zero row.
 
     Time: the entries of all rows of all labels. Memory: the result, with at most 4,096 entries a label and space.
 
-    >>> represent_labels(sparse.csr_array([[3.0, 4.0]]), sparse.csr_array([[1.0, 0.0]])).toarray()
+    >>> represent_labels(sparse.csr_array([[0.6, 0.8]], dtype=np.float32), sparse.csr_array([[1.0, 0.0]])).toarray()
     array([[0.6, 0.8],
            [0. , 0. ]], dtype=float32)
     """
     groups = Y.T.tocsr()
-    spaces = {"input": (unit_rows(X),), "output": (Y,), "joint": (unit_rows(X), Y)}[representation]
+    spaces = {"input": (X,), "output": (Y,), "joint": (X, Y)}[representation]
     parts = [_sum_groups(groups, space, n_jobs) for space in spaces]
     if len(parts) == 1:
         return parts[0]

@@ -11,7 +11,6 @@ from tailwise.kernels.chunks import Chunks
 from tailwise.parallel import map_blocks, row_blocks
 from tailwise.trees.structure import LabelTree
 from tailwise.trees.training import read_only
-from tailwise.validation import unit_data
 
 _ROWS_A_BLOCK = 256
 _SCORES_A_BLOCK = 4_000_000
@@ -25,16 +24,15 @@ def find_labels(
     beam: int,
     path_weight: float,
     *,
-    normalize: bool = False,
     n_jobs: int | None,
 ) -> TopK:
-    """The ``k`` most probable labels of each row, scaled to unit length if ``normalize``.
+    """The ``k`` most probable labels of each row.
 
     Time: ``beam`` nodes a depth, tree and row.
     """
     labels = np.empty((X.shape[0], k), np.int32)
     scores = np.empty((X.shape[0], k), np.float32)
-    rows = _plain_rows(X, unit_data(X) if normalize else X.data)
+    rows = _plain_rows(X)
 
     def search_block(block: tuple[int, int]) -> None:
         search_trees(chunks, (loss, beam, path_weight), X.shape[1], *rows, block, labels, scores)
@@ -56,7 +54,7 @@ def find_visitors(
     """
     holds = np.zeros(tree.n_nodes, np.bool_)
     holds[np.repeat(np.arange(tree.n_nodes), np.diff(tree.first_edge))[tree.target < 0]] = True
-    rows = _plain_rows(X, X.data)
+    rows = _plain_rows(X)
 
     def visit_block(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
         first, last = block
@@ -76,10 +74,10 @@ def find_visitors(
     return sparse.csr_array(pairs, shape=(tree.n_nodes, X.shape[0]))
 
 
-def _plain_rows(X: sparse.csr_array, data: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The parts of X, with these values, in the types for which the searches are compiled."""
+def _plain_rows(X: sparse.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The parts of X in the types for which the searches are compiled."""
     indptr, indices = X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False)
-    return read_only(indptr), read_only(indices), read_only(data)
+    return read_only(indptr), read_only(indices), read_only(X.data)
 
 
 def _row_blocks(chunks: Chunks, n_rows: int, beam: int) -> list[tuple[int, int]]:

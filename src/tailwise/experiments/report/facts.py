@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK
-from tailwise.tail.wrapper import is_hit
+from tailwise.tail.candidates import is_hit
 
 SLICES = ("head", "torso", "tail")
 

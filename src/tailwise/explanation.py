@@ -1,0 +1,81 @@
+"""Why a label got its score: one type for every model, the score as a sum of named parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+
+class Part(NamedTuple):
+    """One of the values that sum to a score.
+
+    ``feature`` is the column of X that it comes from, -1 where it comes from none. ``of`` tells how the value came
+    about, where it is itself a function of an explained one.
+    """
+
+    name: str
+    value: float
+    feature: int = -1
+    of: Explanation | None = None
+
+
+class Explanation(NamedTuple):
+    """Why ``label`` got ``score``: the values of ``parts`` sum to it (-inf: the model does not rank the label).
+
+    >>> why = Explanation.sum_of(3, [Part("bias", -1.0), Part("feature 7", 1.5, 7)])
+    >>> why.score, why.then("as a probability", 0.6).score
+    (0.5, 0.6)
+    """
+
+    label: int
+    score: float
+    parts: tuple[Part, ...]
+
+    @classmethod
+    def sum_of(cls, label: int, parts: list[Part]) -> Explanation:
+        """The explanation whose score is the sum of these parts."""
+        return cls(label, float(sum(part.value for part in parts)), tuple(parts))
+
+    def then(self, name: str, score: float) -> Explanation:
+        """What another score says that was made of this one alone, by a step called ``name``."""
+        return Explanation(self.label, score, (Part(name, score, of=self),))
+
+    def features(self) -> list[Part]:
+        """The parts that come from features, from as deep as they lie along the first branch that has any."""
+        own = [part for part in self.parts if part.feature >= 0]
+        if own:
+            return own
+        below = (part.of.features() for part in self.parts if part.of is not None)
+        return next((found for found in below if found), [])
+
+    def lines(self, name_feature: Callable[[int], str] | None = None, indent: str = "") -> Iterator[str]:
+        """The tree of parts as lines of text, the largest parts first."""
+        for part in sorted(self.parts, key=lambda part: -abs(part.value)):
+            name = name_feature(part.feature) if name_feature is not None and part.feature >= 0 else part.name
+            yield f"{indent}{part.value:+.4f}  {name}"
+            if part.of is not None:
+                yield from part.of.lines(name_feature, indent + "    ")
+
+
+def linear_explanation(label: int, x: sparse.csr_array, weights: sparse.csr_array, bias: float) -> Explanation:
+    """``score = bias + Σ_f x_f w_fl`` of the one row ``x``, with ``weights`` (n_features, n_labels) CSR."""
+    return margin_explanation(label, x, weights[x.indices][:, [label]].toarray().ravel(), bias)
+
+
+def margin_explanation(label: int, x: sparse.csr_array, weights: np.ndarray, bias: float) -> Explanation:
+    """``score = bias + Σ_f x_f w_f``, where ``weights`` stand beside the entries of the one row ``x``."""
+    values = x.data.astype(np.float64) * weights
+    parts = [
+        Part(f"feature {feature}", float(value), int(feature))
+        for feature, value in zip(x.indices, values, strict=True)
+        if value != 0
+    ]
+    return Explanation.sum_of(label, [Part("bias", float(bias)), *parts])
+
+
+def not_ranked(label: int, why: str) -> Explanation:
+    """The explanation of a label that the model does not rank for this row."""
+    return Explanation(label, -np.inf, (Part(why, -np.inf),))

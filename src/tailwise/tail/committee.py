@@ -1,0 +1,38 @@
+"""What models made of several members share: fitting them, and their candidates out of fold and for new rows."""
+
+from __future__ import annotations
+
+from scipy import sparse
+
+from tailwise.base import Models, XMCModel
+from tailwise.tail.candidates import Candidates, gather_candidates
+from tailwise.tail.folds import N_FOLDS, Folds, out_of_fold, split_folds
+from tailwise.tail.ranking import N_CANDIDATES
+from tailwise.tail.wrapper import fresh
+
+
+class Committee(XMCModel):
+    """A model of several ``members``, which are cloned and fitted by ``fit`` and kept as ``members_``."""
+
+    _parameters = {"members": Models(), "n_candidates": N_CANDIDATES, "n_folds": N_FOLDS}
+
+    members: list[XMCModel]
+    n_candidates: int
+    n_folds: int
+    random_state: int | None
+    n_jobs: int | None
+    members_: list[XMCModel]
+
+    def _fit_members(self, X: sparse.csr_array, Y: sparse.csr_array) -> tuple[Candidates, Folds]:
+        """Fit every member on all rows, and return their out-of-fold candidates with the folds."""
+        width = min(self.n_candidates, self.n_labels_)
+        members = [fresh(member, self.n_jobs) for member in self.members]
+        # The same folds for each member: a pair's scores then come from models that saw the same rows.
+        folds = split_folds(Y, self.n_folds, self.random_state)
+        tops = [out_of_fold(member, X, Y, width, folds) for member in members]
+        self.members_ = [member.fit(X, Y) for member in members]
+        return gather_candidates(tops, self.n_labels_), folds
+
+    def _candidates(self, X: sparse.csr_array, k: int) -> Candidates:
+        width = max(k, self.n_candidates)
+        return gather_candidates([m.predict_topk(X, width) for m in self.members_], self.n_labels_)

@@ -1,0 +1,55 @@
+"""Predictions for training rows from models that did not see them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+
+from tailwise.base import TopK, XMCModel
+from tailwise.errors import InvalidInput
+from tailwise.parameters import Integer
+from tailwise.validation import as_rng, label_counts
+
+N_FOLDS = Integer(low=2)
+"""The constraint of a parameter ``n_folds``."""
+
+
+class Folds(NamedTuple):
+    """A random split of the training rows: ``fold`` (n,) of each row, and ``counts`` (n_folds, n_labels) of label l in
+    the rows outside each fold, which is what a model that is tested on that fold has seen of l.
+    """
+
+    fold: np.ndarray
+    counts: np.ndarray
+
+    def counts_seen(self, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """How often the out-of-fold model of each row has seen each label."""
+        return self.counts[self.fold[rows], labels]
+
+
+def split_folds(Y: sparse.csr_array, n_folds: int, random_state: int | np.random.Generator | None) -> Folds:
+    """Draw ``n_folds`` folds of equal size."""
+    n = Y.shape[0]
+    if n < n_folds:
+        raise InvalidInput(f"n_folds={n_folds} needs at least that many rows, but X has n_samples={n}; use fewer folds")
+    fold = np.empty(n, np.int32)
+    fold[as_rng(random_state).permutation(n)] = np.arange(n) % n_folds
+    counts = np.stack([label_counts(sparse.csr_array(Y[fold != f])) for f in range(n_folds)])
+    return Folds(fold, counts)
+
+
+def out_of_fold(model: XMCModel, X: sparse.csr_array, Y: sparse.csr_array, k: int, folds: Folds) -> TopK:
+    """The top ``k`` of every training row, from a clone of ``model`` that did not see that row.
+
+    Costs a training on the rest of the rows for each fold.
+    """
+    labels = np.full((X.shape[0], k), -1, np.int32)
+    scores = np.full((X.shape[0], k), -np.inf, np.float32)
+    for f in range(folds.counts.shape[0]):
+        held_out, rest = np.flatnonzero(folds.fold == f), np.flatnonzero(folds.fold != f)
+        top = clone(model).fit(X[rest], Y[rest]).predict_topk(X[held_out], k)
+        labels[held_out], scores[held_out] = top
+    return TopK(labels, scores)
