@@ -46,8 +46,9 @@ def test_the_fitted_model_minimises_its_objective():
     z = 2 * Y.toarray()[:, 5] - 1
     costs = np.where(z > 0, 6.0, 2.0)
     best = objective(rows, z, costs, W[:, 5], float(model.bias_[5]))
+    rng = np.random.default_rng(0)
     for _ in range(20):
-        away = W[:, 5] + np.random.default_rng(0).normal(scale=0.01, size=W.shape[0])
+        away = W[:, 5] + rng.normal(scale=0.01, size=W.shape[0])
         assert objective(rows, z, costs, away, float(model.bias_[5])) > best
 
 
