@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL = $(1)/bin/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types imports unit docs bench peers clean
+.PHONY: demo test lint types imports unit test-random docs bench peers clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tailwise reproduce --demo
@@ -23,6 +23,10 @@ imports: $(VENV)/.installed
 
 unit: $(VENV)/.installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# Explores: properties alone, on fresh examples and more of them. What fails is printed with the line that repeats it.
+test-random: $(VENV)/.installed
+	TAILWISE_TEST_PROFILE=random $(BIN)/python -m pytest -n 2 --dist worksteal -m hypothesis --timeout 1800
 
 docs: $(VENV)/.installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -1,30 +1,24 @@
 from __future__ import annotations
 
+import os
 import signal
-from pathlib import Path
+import socket
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# The same examples in every run: a red suite means a changed program, not another draw.
-settings.register_profile("same", derandomize=True)
-settings.load_profile("same")
+# The first call of a kernel compiles it, and two workers share the machine: time says nothing about an example.
+_PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+# The same examples in every run: a red suite means a changed program, not another draw. `make test-random` explores.
+settings.register_profile("same", derandomize=True, **_PATIENT)
+settings.register_profile("random", derandomize=False, print_blob=True, **_PATIENT)
+settings.load_profile(os.environ.get("TAILWISE_TEST_PROFILE", "same"))
 
 pytest.register_assert_rewrite("contracts")
 
 # A shell makes its background jobs deaf to Ctrl-C, which some tests send.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-_SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-
-
-@pytest.fixture(scope="session")
-def shared_data() -> Path:
-    """The folder of development data beside the project; tests that need it are skipped where it is absent."""
-    if not _SHARED_DATA.is_dir():
-        pytest.skip("the development data is not beside this checkout (../shared/data)")
-    return _SHARED_DATA
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -33,3 +27,19 @@ def _one_thread_for_blas() -> None:
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_network():
+    """A test that asks another machine fails wherever it runs, not only where there is no network."""
+    connect = socket.socket.connect
+
+    def connect_here(self, address):
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            here = address[0] in ("", "localhost", "::1") or address[0].startswith("127.")
+            assert here, f"a test asked the network for {address}"
+        return connect(self, address)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", connect_here)
+        yield

@@ -17,6 +17,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
+from strategies import backwards, in_halves, store
 
 import tailwise
 from tailwise.base import TopK, XMCModel
@@ -280,28 +281,13 @@ def one_target(model: XMCModel) -> XMCModel:
 
 def input_forms(A: sparse.csr_array) -> dict[str, object]:
     """The same matrix in every form that a user may pass."""
-    wide = sparse.csr_array(A.shape, dtype=A.dtype)
-    wide.data, wide.indices, wide.indptr = A.data.copy(), A.indices.astype(np.int64), A.indptr.astype(np.int64)
-    for part in (wide.data, wide.indices, wide.indptr):
-        part.flags.writeable = False
-    reversed_rows = A.copy()
-    for i in range(A.shape[0]):
-        span = slice(A.indptr[i], A.indptr[i + 1])
-        reversed_rows.indices[span] = A.indices[span][::-1]
-        reversed_rows.data[span] = A.data[span][::-1]
-    reversed_rows.has_sorted_indices = False
-    reversed_rows.has_canonical_format = False
-    coo = A.tocoo()
-    halves = sparse.csr_array(
-        (np.repeat(A.data / 2, 2), np.repeat(A.indices, 2), A.indptr * 2), shape=A.shape, dtype=A.dtype
-    )
     return {
         "csr_matrix": sparse.csr_matrix(A),
         "csc": A.tocsc(),
-        "coo": coo,
+        "coo": A.tocoo(),
         "dense": A.toarray(),
         "float64": A.astype(np.float64),
-        "unsorted": reversed_rows,
-        "duplicates": halves,
-        "int64 indptr, read-only": wide,
+        "unsorted": backwards(A),
+        "duplicates": in_halves(A),
+        "int64 indptr, read-only": store(A),
     }

@@ -1,27 +1,37 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import examples, generators, label_rows
 
 from tailwise import JainPropensity, evaluate, propensity_sensitivity
 from tailwise.errors import InvalidInput
 
 
-def draw(seed, n_rows=40, n_labels=12, k=3):
-    rng = np.random.default_rng(seed)
-    counts = rng.integers(0, 60, n_labels)
-    Y = (rng.random((n_rows, n_labels)) < 0.25).astype(int)
-    Y[0] = 0
-    Y[1] = 1
+def predict_for(Y, rng, k=3):
+    """Predictions by three models, one of which names a single label in row 0, and training counts."""
+    n_rows, n_labels = Y.shape
     tops = {name: np.stack([rng.permutation(n_labels)[:k] for _ in range(n_rows)]) for name in ("one", "two", "three")}
-    tops["one"][2, 1:] = -1
-    return Y, tops, counts
+    tops["one"][0, 1:] = -1
+    return Y, tops, rng.integers(0, 60, n_labels)
 
 
-@settings(max_examples=10, deadline=None)
-@given(st.integers(0, 10_000), st.floats(0.05, 2), st.floats(0.05, 30))
-def test_values_are_those_of_evaluate(seed, a, b):
-    Y, tops, counts = draw(seed)
+def draw(seed):
+    rng = np.random.default_rng(seed)
+    Y = (rng.random((40, 12)) < 0.25).astype(int)
+    Y[0], Y[1] = 0, 1
+    return predict_for(Y, rng)
+
+
+@examples(15)
+@given(
+    label_rows((1, 40), (3, 12), labels=("few", "many", "every row")),
+    generators(),
+    st.floats(0.05, 2),
+    st.floats(0.05, 30),
+)
+def test_values_are_those_of_evaluate(Y, rng, a, b):
+    Y, tops, counts = predict_for(Y, rng)
     found = propensity_sensitivity(Y, tops, counts, 100, k=3, a=[a], b=[b], reference=(a, b))
     propensity = JainPropensity(a, b).fit_counts(counts, 100)
     expected = [evaluate(Y, top, "psp@3", propensity, confidence=None)["psp@3"].value for top in tops.values()]

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive.kernels import topk
 from scipy import sparse
+from strategies import examples, generators, sparse_rows
 
 from tailwise.kernels.topk import topk_csr, topk_dense
 from tailwise.scoring import predict_topk_linear
@@ -11,7 +12,7 @@ from tailwise.scoring import predict_topk_linear
 coarse = st.sampled_from([-np.inf, -1.0, 0.0, 0.5, 0.5, 2.0])
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(1, 6), st.lists(st.lists(coarse, min_size=7, max_size=7), min_size=1, max_size=5), st.integers(1, 6))
 def test_topk_dense_in_blocks_equals_the_twin(k, rows, cut):
     scores = np.array(rows, np.float32)
@@ -23,7 +24,7 @@ def test_topk_dense_in_blocks_equals_the_twin(k, rows, cut):
     np.testing.assert_array_equal(best, expected[1])
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     st.integers(1, 6),
     st.lists(st.lists(coarse, min_size=7, max_size=7), min_size=1, max_size=5),
@@ -38,6 +39,21 @@ def test_topk_csr_takes_any_index_order(k, rows, order):
     expected = topk(scores, k)
     np.testing.assert_array_equal(labels, expected[0])
     np.testing.assert_array_equal(best, expected[1])
+
+
+@examples(20)
+@given(sparse_rows((1, 20), 8, signed=True), sparse_rows(8, (1, 12), signed=True), generators())
+def test_sparse_linear_scores_of_any_structure_equal_the_dense_product(X, W, rng):
+    bias = np.where(rng.random(W.shape[1]) < 0.2, -np.inf, rng.normal(size=W.shape[1])).astype(np.float32)
+    k = W.shape[1] + 1
+    top = predict_topk_linear(X, W, bias, k, n_jobs=1)
+    dense = X.toarray() @ W.toarray() + bias
+    np.testing.assert_allclose(top.scores, topk(dense, k)[1], rtol=1e-4, atol=1e-5)
+    present = top.labels >= 0
+    np.testing.assert_array_equal(present, np.isfinite(top.scores))
+    np.testing.assert_allclose(
+        np.take_along_axis(dense, top.labels, 1)[present], top.scores[present], rtol=1e-4, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("wide", [False, True])

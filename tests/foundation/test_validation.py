@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 from contracts import input_forms, make_rows
+from hypothesis import given
 from scipy import sparse
+from strategies import examples, rows_and_labels
 
 from tailwise.errors import InvalidInput
 from tailwise.validation import (
@@ -15,9 +17,24 @@ from tailwise.validation import (
 )
 
 
+@examples(40)
+@given(rows_and_labels(signed=True, untidy=True))
+def test_whatever_is_stored_becomes_canonical_csr_and_stays_as_it_was(rows):
+    for matrix, check in zip(rows, (check_features, check_labels), strict=True):
+        before = [part.copy() for part in (matrix.data, matrix.indices, matrix.indptr)]
+        checked = check(matrix)
+        assert type(checked) is sparse.csr_array and checked.has_canonical_format and checked.dtype == np.float32
+        assert checked.indices.dtype == checked.indptr.dtype == np.int32
+        np.testing.assert_array_equal(checked.toarray(), matrix.toarray())
+        for part, old in zip((matrix.data, matrix.indices, matrix.indptr), before, strict=True):
+            np.testing.assert_array_equal(part, old)
+
+
 def test_every_form_becomes_the_same_canonical_csr():
     X, _ = make_rows()
-    for name, form in input_forms(X).items():
+    forms = input_forms(X)
+    assert not forms["unsorted"].has_sorted_indices and not forms["duplicates"].has_canonical_format
+    for name, form in forms.items():
         checked = check_features(form)
         assert checked.has_canonical_format and checked.dtype == np.float32, name
         assert checked.indices.dtype == checked.indptr.dtype == np.int32, name

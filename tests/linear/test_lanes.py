@@ -6,12 +6,12 @@ from numba import njit
 from tailwise.kernels.lanes import LANES, newton_lanes, sigmoid_lanes
 
 
-@njit
+@njit(cache=True)
 def sigmoid(logits, shares):
     sigmoid_lanes(logits, shares)
 
 
-@njit
+@njit(cache=True)
 def newton(problems, brackets, logits, pending):
     return newton_lanes(problems, brackets, logits, pending, 1e-3)
 

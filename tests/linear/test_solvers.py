@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from naive.linear import objective, solve_hinge_dual, solve_l1, solve_smooth
+from naive.linear import dual_bound, objective, solve_hinge_dual, solve_l1, solve_smooth
 from scipy import sparse
 from sklearn.svm import LinearSVC
+from strategies import examples, generators, rows_and_labels
 
 from tailwise.kernels.l1 import to_columns
 from tailwise.kernels.problems import Labels, pack_rows
@@ -15,25 +16,34 @@ from tailwise.kernels.solve import Options, solve_block, solve_l1_block
 TIGHT = Options(tol=1e-3, max_rounds=200, max_sweeps=1000, prune=0.0)
 
 
-def make_problem(seed, n_rows=60, n_features=25, n_labels=5, signed=False):
+def make_problem(seed, n_rows=60, n_features=25, n_labels=5):
     """Sparse rows of uneven length, one of them empty; label 0 has no row, label 1 every row; mixed costs."""
     rng = np.random.default_rng(seed)
     X = rng.exponential(size=(n_rows, n_features)) * (rng.random((n_rows, n_features)) < 0.2)
-    X *= rng.choice([-1, 1], size=X.shape) if signed else 1
     X[rng.integers(n_rows)] = 0
-    X = X.astype(np.float32)
     Y = (X[:, :n_labels] > 0.3) | (rng.random((n_rows, n_labels)) < 0.1)
     Y[:, 0], Y[:, 1] = False, True
-    counts = Y.sum(axis=0)
-    positions = np.concatenate([np.flatnonzero(column) for column in Y.T])
+    return with_costs(sparse.csr_array(X.astype(np.float32)), sparse.csr_array(Y), rng)
+
+
+def with_costs(X, Y, rng):
+    """Dense X, its rows ready for solvers, and the labels with costs of every size."""
+    by_label = sparse.csc_array(Y)
     labels = Labels(
-        np.concatenate([[0], np.cumsum(counts)]),
-        positions.astype(np.int32),
-        rng.uniform(0.3, 3.0, positions.size).astype(np.float32),
-        rng.uniform(0.3, 3.0, n_labels).astype(np.float32),
+        by_label.indptr.astype(np.int64),
+        by_label.indices.astype(np.int32),
+        rng.uniform(0.3, 3.0, by_label.nnz).astype(np.float32),
+        rng.uniform(0.3, 3.0, Y.shape[1]).astype(np.float32),
     )
-    csr = sparse.csr_array(X)
-    return X, pack_rows(csr.indptr, csr.indices, csr.data, n_features), labels
+    return X.toarray(), pack_rows(X.indptr, X.indices, X.data, X.shape[1]), labels
+
+
+def problems(n_rows=(2, 60), **options):
+    drawn = rows_and_labels(n_rows, (1, 25), (1, 5), **options)
+    return st.builds(lambda rows, rng: with_costs(*rows, rng), drawn, generators())
+
+
+signed_or_not = st.booleans().flatmap(lambda signed: problems(signed=signed))
 
 
 def each_label(X, labels, weights):
@@ -55,49 +65,44 @@ def log_odds(z):
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
-@settings(max_examples=15, deadline=None)
-@given(
-    seed=st.integers(0, 10_000),
-    signed=st.booleans(),
-    centre=st.sampled_from([None, 0.0]),
-    scale=st.sampled_from([0.0, 1.0, 5.0]),
-)
-def test_smooth_losses_reach_the_optimum(loss, seed, signed, centre, scale):
-    X, rows, labels = make_problem(seed, signed=signed)
+@examples(15)
+@given(problem=signed_or_not, centre=st.sampled_from([None, 0.0]), scale=st.sampled_from([0.0, 1.0, 5.0]))
+def test_smooth_losses_reach_the_optimum(loss, problem, centre, scale):
+    X, rows, labels = problem
     weights = solve_block(rows, labels, TIGHT._replace(loss=loss, bias_centre=centre, bias_scale=scale, tol=1e-4))
     for z, costs, w, b in each_label(X, labels, weights):
         middle = centre if centre is not None else -1.0 if loss == "squared_hinge" else log_odds(z)
         form = {"loss": loss, "centre": middle, "scale": scale}
+        # The twin is as near as L-BFGS comes, which may be less near: its value is one that can be reached.
         best = objective(X, z, costs, *solve_smooth(X, z, costs, **form), **form)
-        assert objective(X, z, costs, w, b, **form) == pytest.approx(best, rel=1e-3, abs=1e-5)
+        assert objective(X, z, costs, w, b, **form) <= best * (1 + 1e-3) + 1e-5
 
 
-@settings(max_examples=8, deadline=None)
-@given(seed=st.integers(0, 10_000), l1=st.sampled_from([0.0, 0.1, 0.5]))
-def test_hinge_with_l1_and_l2_reaches_its_dual(seed, l1):
-    X, rows, labels = make_problem(seed, n_rows=40)
+@examples(8)
+@given(problem=problems((2, 40)), l1=st.sampled_from([0.0, 0.1, 0.5]))
+def test_hinge_with_l1_and_l2_reaches_its_dual(problem, l1):
+    X, rows, labels = problem
     weights = solve_block(rows, labels, TIGHT._replace(loss="hinge", l1=l1, tol=1e-4))
     for z, costs, w, b in each_label(X, labels, weights):
         best = solve_hinge_dual(X, z, costs, l1=l1, iterations=3000)
         assert objective(X, z, costs, w, b, loss="hinge", l1=l1) == pytest.approx(best, rel=5e-3, abs=5e-3)
 
 
-@settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 10_000), l1=st.sampled_from([0.1, 0.5]), signed=st.booleans())
-def test_squared_hinge_with_l1_and_l2_is_where_its_slope_says(seed, l1, signed):
-    X, rows, labels = make_problem(seed, signed=signed)
+@examples(15)
+@given(problem=signed_or_not, l1=st.sampled_from([0.1, 0.5]))
+def test_squared_hinge_with_l1_and_l2_closes_the_gap_to_its_dual(problem, l1):
+    X, rows, labels = problem
     weights = solve_block(rows, labels, TIGHT._replace(l1=l1, tol=1e-4))
     for z, costs, w, b in each_label(X, labels, weights):
-        pull = 2 * costs * z * np.maximum(0, 1 - z * (X @ w + b))
-        u = X.T @ pull
-        np.testing.assert_allclose(w, np.sign(u) * np.maximum(np.abs(u) - l1, 0), atol=5e-3)
-        assert b + 1 == pytest.approx(pull.sum(), abs=5e-3)
+        alphas = 2 * costs * np.maximum(0, 1 - z * (X @ w + b))
+        below = dual_bound(X, z, costs, alphas, l1=l1, squared=True)
+        assert objective(X, z, costs, w, b, l1=l1) <= below * (1 + 1e-3) + 1e-4
 
 
-@settings(max_examples=8, deadline=None)
-@given(seed=st.integers(0, 10_000), signed=st.booleans())
-def test_l1_reaches_the_optimum(seed, signed):
-    X, rows, labels = make_problem(seed, signed=signed)
+@examples(8)
+@given(problem=signed_or_not)
+def test_l1_reaches_the_optimum(problem):
+    X, rows, labels = problem
     weights = solve_l1_block(rows, to_columns(rows), labels, TIGHT)
     for z, costs, w, b in each_label(X, labels, weights):
         best = objective(X, z, costs, *solve_l1(X, z, costs, iterations=3000), l1=1.0, l2=0.0)

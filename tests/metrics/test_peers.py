@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 
 from tailwise import Centroid, JainPropensity
+from tailwise.data import is_cached, load_dataset
 from tailwise.metrics import evaluate
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,10 +51,9 @@ def test_golden_on_random_data():
 
 
 def test_golden_on_eurlex_with_a_real_model():
-    data = pytest.importorskip("tailwise.data")
-    if not data.is_cached("eurlex-4k"):
+    if not is_cached("eurlex-4k"):
         pytest.skip("EURLex-4K is not in the cache; tailwise.load_dataset('eurlex-4k') fetches it")
-    eurlex = data.load_dataset("eurlex-4k")
+    eurlex = load_dataset("eurlex-4k")
     topk = Centroid().fit(eurlex.X_train, eurlex.Y_train).predict_topk(eurlex.X_test, k=5)
     propensity = JainPropensity().fit(eurlex.Y_train)
     assert_equal(eurlex.Y_test, topk.labels, propensity.inverse_, GOLDEN["eurlex-4k, Centroid"])

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive.metrics import label_counts, label_metric, row_metric
 from scipy import sparse
+from strategies import examples, generators, label_rows
 
 from tailwise.base import TopK
 from tailwise.metrics import METRICS, Evaluator, evaluate, label_table
@@ -20,15 +21,12 @@ LABEL_METRICS = [name for name, metric in METRICS.items() if isinstance(metric, 
 
 @st.composite
 def worlds(draw):
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    n = draw(st.integers(1, 12))
-    Y = (rng.random((n, N_LABELS)) < rng.uniform(0, 0.6)).astype(np.float32)
-    Y[:, 0] = 1 if rng.random() < 0.5 else Y[:, 0]
-    Y[rng.integers(n)] = 0
-    labels = np.argsort(rng.random((n, N_LABELS)), axis=1)[:, :K].astype(np.int32)
-    for i in range(n):
-        labels[i, K - rng.integers(0, K + 1) :] = -1
-    return sparse.csr_array(Y), labels, rng.uniform(0.05, 1, N_LABELS), rng
+    Y = draw(label_rows((1, 12), N_LABELS, untidy=True))
+    named = draw(st.lists(st.integers(0, K), min_size=Y.shape[0], max_size=Y.shape[0]))
+    rng = draw(generators())
+    labels = np.argsort(rng.random(Y.shape), axis=1)[:, :K].astype(np.int32)
+    labels[np.arange(K) >= np.array(named)[:, None]] = -1
+    return Y, labels, rng.uniform(0.05, 1, N_LABELS), rng
 
 
 def as_lists(Y, labels):
@@ -36,7 +34,7 @@ def as_lists(Y, labels):
     return truth, [[int(l) for l in row if l >= 0] for row in labels]
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(worlds(), st.booleans())
 def test_row_metrics(world, normalize):
     Y, labels, p, rng = world
@@ -59,7 +57,7 @@ def test_row_metrics(world, normalize):
         assert result[name].value == pytest.approx(value, nan_ok=True, abs=1e-9), name
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(worlds())
 def test_label_metrics(world):
     Y, labels, _, _ = world
@@ -77,7 +75,7 @@ def test_label_metrics(world):
         assert result[name].value == pytest.approx(value, nan_ok=True, abs=1e-9), name
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(worlds())
 def test_label_table(world):
     Y, labels, p, _ = world

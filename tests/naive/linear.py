@@ -52,12 +52,15 @@ def solve_l1(X, z, costs, *, centre=-1.0, scale=1.0, iterations=20000):
     return p[:-1], centre + scale * p[-1]
 
 
-def dual_bound(X, z, costs, alphas, *, centre=-1.0, scale=1.0, l1=0.0):
-    """Dual value of the hinge problem with L1 and L2: a lower bound of its primal objective, for 0 <= α <= costs."""
+def dual_bound(X, z, costs, alphas, *, centre=-1.0, scale=1.0, l1=0.0, squared=False):
+    """Dual value of the hinge problem with L1 and L2: a lower bound of its primal objective, for 0 <= α <= costs.
+
+    ``squared`` is that of the squared hinge, for every α >= 0.
+    """
     u = X.T @ (alphas * z)
     w = np.sign(u) * np.maximum(np.abs(u) - l1, 0)
     v = scale * (alphas @ z)
-    return -0.5 * (w @ w + v * v) + alphas @ (1 - z * centre)
+    return -0.5 * (w @ w + v * v) + alphas @ (1 - z * centre) - (alphas @ (alphas / costs) / 4 if squared else 0.0)
 
 
 def solve_hinge_dual(X, z, costs, *, centre=-1.0, scale=1.0, l1=0.0, iterations=20000):

@@ -2,9 +2,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
 from naive.propensity import jain_propensity
 from scipy import sparse
 from sklearn.base import clone
+from strategies import examples, label_rows
 
 import tailwise
 from tailwise.errors import InvalidInput, NotFitted
@@ -16,8 +18,6 @@ from tailwise.propensity import (
     resolve_propensity,
 )
 
-SHARED = Path(__file__).resolve().parents[3] / "shared"
-
 
 def random_labels(seed=0, n=200, n_labels=30):
     rng = np.random.default_rng(seed)
@@ -27,20 +27,19 @@ def random_labels(seed=0, n=200, n_labels=30):
 
 
 @pytest.mark.parametrize(("a", "b"), [(0.55, 1.5), (0.5, 0.4), (0.6, 2.6), (1.3, 0.1)])
-def test_jain_equals_naive_twin(a, b):
-    Y = random_labels()
+@examples(25)
+@given(Y=label_rows((3, 60), (1, 12), untidy=True))
+def test_jain_equals_naive_twin(a, b, Y):
     model = JainPropensity(a, b).fit(Y)
     counts = Y.toarray().sum(axis=0).astype(int)
-    np.testing.assert_allclose(model.propensity_, jain_propensity(counts, 200, a, b), rtol=1e-12)
-    np.testing.assert_allclose(model.inverse_ * model.propensity_, 1.0)
+    expected = jain_propensity(counts, Y.shape[0], a, b)
+    np.testing.assert_allclose(model.propensity_, expected, rtol=1e-12)
+    np.testing.assert_allclose(model.inverse_, 1 / np.array(expected), rtol=1e-12)
     assert (np.diff(model.propensity_[np.argsort(counts)]) >= 0).all()
 
 
 def test_jain_reproduces_the_published_eurlex_vector():
-    published = SHARED / "data" / "eurlex_inv_prop.txt"
-    if not published.exists():
-        pytest.skip("the published EURLex-4K propensities are not at hand")
-    expected = np.loadtxt(published)
+    expected = np.loadtxt(Path(__file__).with_name("eurlex_inverse_propensity.txt"))
     counts = np.loadtxt(Path(__file__).with_name("eurlex_label_counts.txt"), dtype=np.int64)
     inverse = JainPropensity().fit_counts(counts, 15_539).inverse_
     assert inverse.shape == expected.shape == (3_993,)

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive.trees import assign, represent
 from scipy import sparse
+from strategies import examples, generators, rows_and_labels, sparse_rows
 
 from tailwise.kernels.clustering import assign_nearest
 from tailwise.kernels.problems import pack_rows
@@ -25,11 +26,11 @@ def random_labels(seed, n=40, n_labels=12):
     return sparse.csr_array(Y.astype(np.float32))
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10_000))
-def test_representations_equal_the_twin(seed):
-    X, Y = random_rows(seed), random_labels(seed)
-    given_in, given_out = represent(X.toarray(), Y.toarray()), represent(Y.toarray(), Y.toarray())
+@examples(25)
+@given(rows_and_labels((1, 40), (1, 30), (1, 12), signed=True))
+def test_representations_equal_the_twin(rows):
+    X, Y = rows
+    given_in = represent(X.toarray(), Y.toarray())
     unscaled = Y.toarray().T @ Y.toarray()
     norms = np.linalg.norm(unscaled, axis=1, keepdims=True)
     given_out = unscaled / np.where(norms > 0, norms, 1)
@@ -55,13 +56,12 @@ def packed(vectors):
     return pack_rows(vectors.indptr, vectors.indices, vectors.data, vectors.shape[1])
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10_000), st.integers(2, 41))
-def test_halves_are_balanced_and_stable(seed, n):
-    vectors = represent_labels(
-        sparse.csr_array(random_rows(seed, n=n)), sparse.eye_array(n, format="csr", dtype=np.float32)
-    )
-    assignment = split_in_two(packed(vectors), np.random.default_rng(seed))
+@examples(25)
+@given(sparse_rows((2, 41), (1, 30)), generators())
+def test_halves_are_balanced_and_stable(rows, rng):
+    n = rows.shape[0]
+    vectors = represent_labels(rows, sparse.eye_array(n, format="csr", dtype=np.float32))
+    assignment = split_in_two(packed(vectors), rng)
     assert assignment.sum() == n - n // 2
     centroids = np.stack([vectors.toarray()[assignment == side].sum(axis=0) for side in (0, 1)])
     centroids /= np.maximum(np.linalg.norm(centroids, axis=1, keepdims=True), 1e-12)
@@ -98,12 +98,11 @@ def test_k_means_moves_every_label_to_its_nearest_centroid():
     assert (cosines.max(axis=1) - cosines[np.arange(60), assignment]).mean() < 0.02
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10_000), st.integers(6, 30))
-def test_crowded_clusters_keep_their_nearest_labels(seed, room):
-    vectors = random_rows(seed, n=30)
+@examples(25)
+@given(sparse_rows(30, 12), sparse_rows(5, 12), st.integers(6, 30))
+def test_crowded_clusters_keep_their_nearest_labels(vectors, centroids, room):
     rows = packed(vectors)
-    centroids = random_rows(seed + 1, n=5).toarray().T.copy()
+    centroids = centroids.toarray().T.copy()
     centroids[:, 1] *= 5
     assignment = np.empty(30, np.int32)
     assign_nearest(rows.indptr, rows.indices, rows.data, centroids, room, assignment)

@@ -1,0 +1,64 @@
+import pytest
+from contracts import make_rows
+
+from tailwise import Centroid, Popularity
+from tailwise.errors import InvalidInput
+from tailwise.tail import NearestRows, Stacked, expected_calibration_error
+from tailwise.tail.wrapper import is_hit
+
+
+def test_stacking_beats_its_members_and_is_calibrated():
+    X, Y = make_rows(n_samples=600, seed=7)
+    fresh_X, fresh_Y = make_rows(n_samples=600, seed=8)
+    members = [Centroid(), NearestRows(k=10), Popularity()]
+    stacked = Stacked(members, random_state=0, max_iter=40, learning_rate=0.1).fit(X, Y)
+    precision = {
+        type(m).__name__: is_hit(m.predict_topk(fresh_X, 3).labels, fresh_Y).mean()
+        for m in [stacked, *(member.fit(X, Y) for member in members)]
+    }
+    assert precision["Stacked"] >= max(precision.values())
+    top = stacked.predict_topk(fresh_X, 15)
+    assert (
+        expected_calibration_error(
+            top.scores.ravel()[top.labels.ravel() >= 0], is_hit(top.labels, fresh_Y)[top.labels >= 0]
+        )
+        < 5
+    )
+
+
+def test_propensity_weights_raise_rare_candidates(rows):
+    X, Y = rows
+    plain = Stacked([Centroid(), NearestRows()], max_iter=15, random_state=0).fit(X, Y).predict_topk(X, 5)
+    weighted = Stacked([Centroid(), NearestRows()], max_iter=15, sample_weights="propensity", random_state=0)
+    assert weighted.fit(X, Y).predict_topk(X, 5).scores.mean() > plain.scores.mean()
+
+
+def test_stacking_samples_easy_negatives_without_bias(rows):
+    X, Y = rows
+    members = [Centroid(), NearestRows(k=5)]
+    whole, sampled = (Stacked(members, n_pairs=n, random_state=0) for n in (10**9, 1))
+    for model in (whole, sampled):
+        model.fit(X, Y)
+    candidates, _ = sampled._fit_members(X, Y)
+    hits = candidates.are_observed(Y)
+    kept, weights = sampled._sample(candidates, hits)
+    assert hits[kept].sum() == hits.sum(), "what is right is always kept"
+    assert kept.size < 0.7 * hits.size
+    assert abs(weights.sum() - hits.size) < 0.2 * hits.size
+    kept, weights = whole._sample(candidates, hits)
+    assert kept.size == hits.size
+    assert (weights == 1).all()
+    means = [model.predict_topk(X, 10).scores.mean() for model in (whole, sampled)]
+    assert abs(means[0] - means[1]) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (Stacked([Centroid(), None]), "members\\[1\\]=None is not a tailwise model"),
+        (Stacked([Centroid()], n_candidates=0), "n_candidates=0 is outside"),
+    ],
+)
+def test_wrong_parameters_say_what_is_wrong(rows, model, message):
+    with pytest.raises(InvalidInput, match=message):
+        model.fit(*rows)
