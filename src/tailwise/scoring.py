@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK
-from tailwise.kernels.scoring import predict_sparse_linear
+from tailwise.kernels.sparse.scoring import predict_sparse_linear
 from tailwise.parallel import map_blocks, row_blocks
 
 _ROWS_A_BLOCK = 256

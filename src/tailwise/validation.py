@@ -195,7 +195,7 @@ def unit_rows(X: sparse.csr_array) -> sparse.csr_array:
 def unit_data(X: sparse.csr_array) -> np.ndarray:
     """The ``data`` of :func:`unit_rows`, for single rows, where a new matrix costs more than its values."""
     # Not at the top, because numba takes long to import and reading the help needs no rows.
-    from tailwise.kernels.rows import unit_values
+    from tailwise.kernels.sparse.rows import unit_values
 
     return unit_values(X.indptr, X.data)
 

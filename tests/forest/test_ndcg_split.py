@@ -5,7 +5,7 @@ from naive import forest as naive
 from scipy import sparse
 
 from tailwise.forest.growth import ideal_scale
-from tailwise.kernels.ndcg_split import NodeLabels, alternate_sides, discount_of_rank
+from tailwise.kernels.forest.ndcg_split import NodeLabels, alternate_sides, discount_of_rank
 
 
 @settings(max_examples=30, deadline=None)

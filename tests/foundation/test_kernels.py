@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from naive.kernels import topk
 from scipy import sparse
 
-from tailwise.kernels.topk import topk_csr, topk_dense
+from tailwise.kernels.sparse.topk import topk_csr, topk_dense
 from tailwise.scoring import predict_topk_linear
 
 coarse = st.sampled_from([-np.inf, -1.0, 0.0, 0.5, 0.5, 2.0])

@@ -8,9 +8,9 @@ from naive.linear import objective, solve_hinge_dual, solve_l1, solve_smooth
 from scipy import sparse
 from sklearn.svm import LinearSVC
 
-from tailwise.kernels.l1 import to_columns
-from tailwise.kernels.problems import Labels, pack_rows
-from tailwise.kernels.solve import Options, solve_block, solve_l1_block
+from tailwise.kernels.solvers.l1 import to_columns
+from tailwise.kernels.solvers.problems import Labels, pack_rows
+from tailwise.kernels.solvers.solve import Options, solve_block, solve_l1_block
 
 TIGHT = Options(tol=1e-3, max_rounds=200, max_sweeps=1000, prune=0.0)
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailwise.kernels.problems import Weights
+from tailwise.kernels.solvers.problems import Weights
 from tailwise.linear.weight_store import WeightStore
 
 

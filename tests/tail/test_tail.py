@@ -9,7 +9,7 @@ from sklearn.metrics import log_loss
 from tailwise import Centroid, JainPropensity, Popularity
 from tailwise.base import TopK
 from tailwise.errors import InvalidInput
-from tailwise.kernels.ranknet import apply_blocks, pair_loss, train_epoch
+from tailwise.kernels.networks.ranknet import apply_blocks, pair_loss, train_epoch
 from tailwise.tail import (
     Calibrated,
     CentroidReranker,

@@ -7,8 +7,8 @@ from sklearn.preprocessing import normalize
 
 import tailwise
 from tailwise import Bonsai, Parabel
-from tailwise.kernels.chunks import BITMAP, pack_chunk
-from tailwise.kernels.problems import Weights
+from tailwise.kernels.solvers.problems import Weights
+from tailwise.kernels.trees.chunks import BITMAP, pack_chunk
 from tailwise.trees.structure import tree_from_nested
 from tailwise.trees.training import join_trees, train_tree
 

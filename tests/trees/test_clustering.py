@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from naive.trees import assign, represent
 from scipy import sparse
 
-from tailwise.kernels.clustering import assign_nearest
-from tailwise.kernels.problems import pack_rows
+from tailwise.kernels.solvers.problems import pack_rows
+from tailwise.kernels.trees.clustering import assign_nearest
 from tailwise.trees import representation
 from tailwise.trees.clustering import split_in_many, split_in_two
 from tailwise.trees.growing import grow_trees

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from tailwise.data.files import line_number, shown, writing
 from tailwise.errors import DataFormatError, InvalidInput
-from tailwise.kernels import parsing
+from tailwise.kernels.text import parsing
 from tailwise.parallel import map_blocks, progress, row_blocks
 from tailwise.validation import check_choice, check_features, check_labels
 

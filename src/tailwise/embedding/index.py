@@ -10,8 +10,8 @@ from threadpoolctl import threadpool_limits
 
 from tailwise.base import TopK
 from tailwise.errors import InvalidInput, NotFitted
-from tailwise.kernels.embedding import score_candidates
-from tailwise.kernels.topk import topk_csr, topk_dense
+from tailwise.kernels.networks.embedding import score_candidates
+from tailwise.kernels.sparse.topk import topk_csr, topk_dense
 from tailwise.parallel import map_blocks, row_blocks
 from tailwise.persistence import Saveable
 from tailwise.validation import check_number

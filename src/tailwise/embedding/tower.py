@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.embedding import dense_layer, encode_rows, unit_length
+from tailwise.kernels.networks.embedding import dense_layer, encode_rows, unit_length
 from tailwise.parallel import map_blocks, row_blocks
 
 _ROWS_A_BLOCK = 256

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.forest.layout import Forest, lay_out
-from tailwise.kernels.forest_grow import GrowSettings, RowLabels, Tree, grow_tree
-from tailwise.kernels.l1_logistic import Columns
+from tailwise.kernels.forest.grow import GrowSettings, RowLabels, Tree, grow_tree
+from tailwise.kernels.solvers.l1_logistic import Columns
 from tailwise.parallel import map_blocks
 
 

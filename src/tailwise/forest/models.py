@@ -13,8 +13,8 @@ from tailwise.forest.growth import grow_forest
 from tailwise.forest.layout import Forest
 from tailwise.forest.rows import feature_weights, weighted_rows
 from tailwise.forest.tail_centroids import TailCentroids
-from tailwise.kernels.forest_grow import GrowSettings
-from tailwise.kernels.forest_predict import find_leaves, predict_forest, predict_reranked
+from tailwise.kernels.forest.grow import GrowSettings
+from tailwise.kernels.forest.predict import find_leaves, predict_forest, predict_reranked
 from tailwise.parallel import map_blocks, row_blocks
 from tailwise.propensity import resolve_propensity
 from tailwise.validation import as_rng, check_choice, check_features, check_number

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.rows import unit_values
+from tailwise.kernels.sparse.rows import unit_values
 from tailwise.validation import smooth_idf
 
 

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from tailwise import persistence
 from tailwise.errors import InvalidInput, NotFitted
 from tailwise.forest.rows import feature_weights, weighted_rows
-from tailwise.kernels.centroids import Centroids, score_candidates
+from tailwise.kernels.sparse.centroids import Centroids, score_candidates
 from tailwise.parallel import map_blocks, row_blocks
 from tailwise.validation import (
     check_choice,

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
 from tailwise.errors import InvalidInput
-from tailwise.kernels.problems import Labels, Rows, Weights, pack_rows
+from tailwise.kernels.solvers.problems import Labels, Rows, Weights, pack_rows
 from tailwise.linear.weight_store import WeightStore
 from tailwise.parallel import map_blocks
 from tailwise.scoring import predict_topk_linear

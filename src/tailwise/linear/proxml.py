@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.l1 import Columns, to_columns
-from tailwise.kernels.problems import Labels, Rows, Weights
-from tailwise.kernels.solve import Options, solve_l1_block
+from tailwise.kernels.solvers.l1 import Columns, to_columns
+from tailwise.kernels.solvers.problems import Labels, Rows, Weights
+from tailwise.kernels.solvers.solve import Options, solve_l1_block
 from tailwise.linear.one_vs_rest import OneVsRest
 from tailwise.propensity import resolve_propensity
 from tailwise.propensity.weighting import check_weighting, propensity_weights

@@ -7,7 +7,7 @@ from threading import Lock
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.problems import Weights, turn_by_feature
+from tailwise.kernels.solvers.problems import Weights, turn_by_feature
 
 
 class WeightStore:

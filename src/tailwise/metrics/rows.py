@@ -12,7 +12,7 @@ from scipy import sparse
 from tailwise.base import TopK
 from tailwise.errors import InvalidInput
 from tailwise.kernels.metrics import best_values, mark_hits, sum_rows
-from tailwise.kernels.topk import topk_csr
+from tailwise.kernels.sparse.topk import topk_csr
 from tailwise.validation import check_labels
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from tailwise.kernels.boosting import sum_trees
+from tailwise.kernels.forest.boosting import sum_trees
 from tailwise.parallel import map_blocks, row_blocks
 
 _PAIRS_A_BLOCK = 16_384

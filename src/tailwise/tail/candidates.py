@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK
-from tailwise.kernels.topk import topk_csr
+from tailwise.kernels.sparse.topk import topk_csr
 
 
 class Candidates(NamedTuple):

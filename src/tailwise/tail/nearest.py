@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
-from tailwise.kernels.topk import topk_csr
+from tailwise.kernels.sparse.topk import topk_csr
 from tailwise.parallel import map_blocks, row_blocks
 from tailwise.scoring import predict_topk_linear
 from tailwise.validation import check_number, unit_rows

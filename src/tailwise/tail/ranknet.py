@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from tailwise.base import TopK, XMCModel
-from tailwise.kernels.ranknet import apply_blocks, train_epoch
+from tailwise.kernels.networks.ranknet import apply_blocks, train_epoch
 from tailwise.parallel import map_blocks, progress, row_blocks
 from tailwise.propensity import resolve_propensity
 from tailwise.tail.calibrated import fit_curve

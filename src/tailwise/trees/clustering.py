@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.clustering import assign_nearest, dot_rows, unit_centroids
-from tailwise.kernels.problems import Rows
+from tailwise.kernels.solvers.problems import Rows
+from tailwise.kernels.trees.clustering import assign_nearest, dot_rows, unit_centroids
 
 _MAX_ROUNDS = 25
 _MAX_SHARE = 4

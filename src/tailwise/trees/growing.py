@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.problems import Rows, pack_rows
+from tailwise.kernels.solvers.problems import Rows, pack_rows
 from tailwise.parallel import map_blocks
 from tailwise.trees.structure import MAX_CHILDREN, LabelTree, tree_from_nested
 

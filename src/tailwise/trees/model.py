@@ -9,9 +9,9 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
-from tailwise.kernels.beam import LOGISTIC, SQUARED_HINGE
-from tailwise.kernels.chunks import Chunks
-from tailwise.kernels.solve import DEFAULT_C, Options, solve_block
+from tailwise.kernels.solvers.solve import DEFAULT_C, Options, solve_block
+from tailwise.kernels.trees.beam import LOGISTIC, SQUARED_HINGE
+from tailwise.kernels.trees.chunks import Chunks
 from tailwise.parallel import count_jobs
 from tailwise.trees.searching import find_labels, find_visitors
 from tailwise.trees.structure import LabelTree, tree_from_user

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.clustering import sum_rows
+from tailwise.kernels.trees.clustering import sum_rows
 from tailwise.parallel import map_blocks, row_blocks
 from tailwise.validation import unit_rows
 

@@ -6,8 +6,8 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK
-from tailwise.kernels.beam import descend, search_trees
-from tailwise.kernels.chunks import Chunks
+from tailwise.kernels.trees.beam import descend, search_trees
+from tailwise.kernels.trees.chunks import Chunks
 from tailwise.parallel import map_blocks, row_blocks
 from tailwise.trees.structure import LabelTree
 from tailwise.trees.training import read_only

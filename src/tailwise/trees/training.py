@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.chunks import Chunks, pack_chunk
-from tailwise.kernels.problems import Labels, Rows, Weights, pack_rows
+from tailwise.kernels.solvers.problems import Labels, Rows, Weights, pack_rows
+from tailwise.kernels.trees.chunks import Chunks, pack_chunk
 from tailwise.parallel import map_blocks
 from tailwise.trees.structure import LabelTree
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from tailwise.kernels.l1_logistic import Columns, fit_l1_logistic
-from tailwise.kernels.ndcg_split import NodeLabels, alternate_sides, discount_of_rank
+from tailwise.kernels.forest.ndcg_split import NodeLabels, alternate_sides, discount_of_rank
 from tailwise.kernels.random import random_bits
-from tailwise.kernels.sorting import descending_key, index_of, sort_keys
+from tailwise.kernels.solvers.l1_logistic import Columns, fit_l1_logistic
+from tailwise.kernels.sparse.sorting import descending_key, index_of, sort_keys
 
 _TRIES = 3
 _ONE = np.uint64(1)

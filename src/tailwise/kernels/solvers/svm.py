@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from tailwise.kernels.lanes import LANES, dot_lanes, zero_lanes
+from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
 
 _FAST = {"contract", "nsz", "reassoc", "arcp"}
 _NEGATIVES_TO_START = 64
@@ -29,7 +29,7 @@ _BINS = 256
 
 
 class Settings(NamedTuple):
-    """How to solve; :func:`tailwise.kernels.solve.solve_block` documents the fields and owns the defaults."""
+    """How to solve; :func:`tailwise.kernels.solvers.solve.solve_block` documents the fields and owns the defaults."""
 
     squared: bool
     l1: float

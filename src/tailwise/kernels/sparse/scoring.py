@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tailwise.kernels.topk import push
+from tailwise.kernels.sparse.topk import push
 
 
 @njit(nogil=True, cache=True, boundscheck=False, fastmath={"contract", "nsz"})

@@ -79,7 +79,7 @@ def to_columns(rows):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def solve_l1(rows, columns, labels, settings):
-    """Solve every label of ``labels``; returns as :func:`tailwise.kernels.svm.solve_svm`.
+    """Solve every label of ``labels``; returns as :func:`tailwise.kernels.solvers.svm.solve_svm`.
 
     ``settings.tol`` is the largest violation of a feature's optimality condition, in units of the penalty.
     """

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from tailwise.kernels.lanes import LANES, add_lanes, dot_lanes, newton_lanes, sigmoid_lanes, zero_lanes
+from tailwise.kernels.solvers.lanes import LANES, add_lanes, dot_lanes, newton_lanes, sigmoid_lanes, zero_lanes
 
 _NEWTON_STEPS = 20
 _START_LENGTH = 10.0
@@ -40,7 +40,7 @@ class _Room(NamedTuple):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def solve_logistic(rows, labels, settings):
-    """Solve every label of ``labels``; returns as :func:`tailwise.kernels.svm.solve_svm`.
+    """Solve every label of ``labels``; returns as :func:`tailwise.kernels.solvers.svm.solve_svm`.
 
     ``settings.max_rounds`` bounds the passes over the rows. A bias centre of NaN means the label's log-odds. A
     label's result does not depend on the others.

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.l1 import Columns, solve_l1
-from tailwise.kernels.logistic import solve_logistic
-from tailwise.kernels.problems import Labels, Rows, Weights, read_only
-from tailwise.kernels.svm import Settings, solve_svm
+from tailwise.kernels.solvers.l1 import Columns, solve_l1
+from tailwise.kernels.solvers.logistic import solve_logistic
+from tailwise.kernels.solvers.problems import Labels, Rows, Weights, read_only
+from tailwise.kernels.solvers.svm import Settings, solve_svm
 
 DEFAULT_C = {"squared_hinge": 1.0, "hinge": 1.0, "logistic": 16.0}
 """The C to take for a loss, chosen on validation rows: rows of unit length need a stronger pull in the logistic loss,
@@ -68,7 +68,7 @@ def solve_block(rows: Rows, labels: Labels, options: Options = DEFAULTS) -> Weig
 
     Examples
     --------
-    >>> from tailwise.kernels.problems import pack_rows
+    >>> from tailwise.kernels.solvers.problems import pack_rows
     >>> rows = pack_rows(np.array([0, 1, 2]), np.array([0, 1]), np.array([1.0, 1.0]), 2)
     >>> labels = Labels(np.array([0, 1]), np.array([0]), np.ones(1, np.float32), np.ones(1, np.float32))
     >>> solve_block(rows, labels, Options(tol=1e-4)).features

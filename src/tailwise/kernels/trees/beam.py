@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tailwise.kernels.chunks import BITMAP, count_bits, hash_feature
-from tailwise.kernels.topk import push_any_order
+from tailwise.kernels.sparse.topk import push_any_order
+from tailwise.kernels.trees.chunks import BITMAP, count_bits, hash_feature
 
 SQUARED_HINGE, LOGISTIC = 0, 1
 _MAP_PAYS = 2

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from tailwise.kernels.sorting import descending_key, index_of, sort_keys
+from tailwise.kernels.sparse.sorting import descending_key, index_of, sort_keys
 
 _MAX_ROUNDS = 100
 

@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tailwise.kernels.centroids import clear_row, distance_of_log_q, distance_to, least_distance, log_q, spread_row
-from tailwise.kernels.sorting import descending_key, index_of, sort_keys
-from tailwise.kernels.topk import push_any_order
+from tailwise.kernels.sparse.centroids import (
+    clear_row,
+    distance_of_log_q,
+    distance_to,
+    least_distance,
+    log_q,
+    spread_row,
+)
+from tailwise.kernels.sparse.sorting import descending_key, index_of, sort_keys
+from tailwise.kernels.sparse.topk import push_any_order
 
 
 @njit(nogil=True, cache=True, boundscheck=False, fastmath={"reassoc", "contract", "nsz"})
