@@ -8,9 +8,10 @@ from naive.linear import objective, solve_hinge_dual, solve_l1, solve_smooth
 from scipy import sparse
 from sklearn.svm import LinearSVC
 
-from tailwise.kernels.solvers.l1 import to_columns
-from tailwise.kernels.solvers.problems import Labels, pack_rows
-from tailwise.kernels.solvers.solve import Options, solve_block, solve_l1_block
+from tailwise.kernels.solvers.problems import Labels, Options, pack_rows
+from tailwise.kernels.solvers.solve import solve_block, solve_l1_block
+from tailwise.kernels.sparse.columns import to_columns
+from tailwise.kernels.sparse.csr import Csr, csr_parts
 
 TIGHT = Options(tol=1e-3, max_rounds=200, max_sweeps=1000, prune=0.0)
 
@@ -33,7 +34,7 @@ def make_problem(seed, n_rows=60, n_features=25, n_labels=5, signed=False):
         rng.uniform(0.3, 3.0, n_labels).astype(np.float32),
     )
     csr = sparse.csr_array(X)
-    return X, pack_rows(csr.indptr, csr.indices, csr.data, n_features), labels
+    return X, pack_rows(csr_parts(csr), n_features), labels
 
 
 def each_label(X, labels, weights):
@@ -98,7 +99,7 @@ def test_squared_hinge_with_l1_and_l2_is_where_its_slope_says(seed, l1, signed):
 @given(seed=st.integers(0, 10_000), signed=st.booleans())
 def test_l1_reaches_the_optimum(seed, signed):
     X, rows, labels = make_problem(seed, signed=signed)
-    weights = solve_l1_block(rows, to_columns(rows), labels, TIGHT)
+    weights = solve_l1_block(rows, to_columns(rows, X.shape[1]), labels, TIGHT)
     for z, costs, w, b in each_label(X, labels, weights):
         best = objective(X, z, costs, *solve_l1(X, z, costs, iterations=3000), l1=1.0, l2=0.0)
         assert objective(X, z, costs, w, b, l1=1.0, l2=0.0) == pytest.approx(best, rel=1e-3, abs=1e-4)
@@ -127,7 +128,7 @@ def test_l1_equals_liblinear_when_the_bias_is_centred_at_zero(scale):
     )
     options = TIGHT._replace(bias_centre=0.0, bias_scale=scale)
     for label, (z, costs, w, b) in enumerate(
-        each_label(X, labels, solve_l1_block(rows, to_columns(rows), labels, options))
+        each_label(X, labels, solve_l1_block(rows, to_columns(rows, X.shape[1]), labels, options))
     ):
         if label < 2:
             continue
@@ -142,7 +143,7 @@ def test_l1_equals_liblinear_when_the_bias_is_centred_at_zero(scale):
 
 def test_the_default_tolerance_of_l1_is_close_to_exact():
     X, rows, labels = make_problem(6, n_rows=300, n_features=60)
-    columns = to_columns(rows)
+    columns = to_columns(rows, X.shape[1])
     form = {"l1": 1.0, "l2": 0.0}
     exact, loose = (
         [
@@ -179,8 +180,8 @@ def test_a_subset_of_rows_is_the_same_problem():
     chosen = np.array([40, 3, 17, 22, 5, 30, 31, 50])
     part = csr[chosen]
     labels = Labels(np.array([0, 3]), np.array([0, 2, 5]), np.ones(3), np.ones(1))
-    found = solve_block(pack_rows(csr.indptr, csr.indices, csr.data, 25, chosen), labels, TIGHT)
-    wanted = solve_block(pack_rows(part.indptr, part.indices, part.data, 25), labels, TIGHT)
+    found = solve_block(pack_rows(csr_parts(csr), 25, chosen), labels, TIGHT)
+    wanted = solve_block(pack_rows(csr_parts(part), 25), labels, TIGHT)
     np.testing.assert_array_equal(found.features, wanted.features)
     np.testing.assert_allclose(found.values, wanted.values, atol=1e-6)
 
@@ -192,7 +193,7 @@ def test_read_only_rows_and_wide_indptr():
     parts = [csr.indptr.astype(np.int64), csr.indices.copy(), csr.data.copy()]
     for part in parts:
         part.setflags(write=False)
-    found = solve_block(pack_rows(*parts, 25), labels)
+    found = solve_block(pack_rows(csr_parts(Csr(*parts)), 25), labels)
     np.testing.assert_array_equal(found.values, expected.values)
 
 

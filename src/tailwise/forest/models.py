@@ -15,6 +15,7 @@ from tailwise.forest.rows import feature_weights, weighted_rows
 from tailwise.forest.tail_centroids import TailCentroids
 from tailwise.kernels.forest.grow import GrowSettings
 from tailwise.kernels.forest.predict import find_leaves, predict_forest, predict_reranked
+from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.parallel import map_blocks, row_blocks
 from tailwise.propensity import resolve_propensity
 from tailwise.validation import as_rng, check_choice, check_features, check_number
@@ -155,7 +156,7 @@ class FastXML(XMCModel):
         self, X: sparse.csr_array, block: tuple[int, int], labels: np.ndarray, scores: np.ndarray
     ) -> None:
         shape = (self.n_features_in_, self.n_labels_)
-        predict_forest(X.indptr, X.indices, X.data, block, self.forest_, shape, labels, scores)
+        predict_forest(csr_parts(X), block, self.forest_, shape, labels, scores)
 
     def explain(self, x: Any, label: int) -> Explanation:
         """Which trees and leaves voted for ``label`` on the one row ``x`` (1, n_features), largest share first."""
@@ -171,7 +172,7 @@ class FastXML(XMCModel):
     def _votes(self, x: sparse.csr_array, label: int) -> list[Vote]:
         forest = self.forest_
         leaves = np.empty((1, forest.n_trees), np.int32)
-        find_leaves(x.indptr, x.indices, x.data, forest, self.n_features_in_, leaves)
+        find_leaves(csr_parts(x), forest, self.n_features_in_, leaves)
         votes = []
         for tree, leaf in enumerate(leaves[0].tolist()):
             held = slice(forest.leaf_indptr[leaf], forest.leaf_indptr[leaf + 1])
@@ -275,7 +276,7 @@ class PfastreXML(PfastXML):
     ) -> None:
         shape = (self.n_features_in_, self.n_labels_)
         centroids, alpha = self.tail_._compiled(), float(self.alpha)
-        predict_reranked(X.indptr, X.indices, X.data, block, self.forest_, centroids, alpha, shape, labels, scores)
+        predict_reranked(csr_parts(X), block, self.forest_, centroids, alpha, shape, labels, scores)
 
     def _explanation(self, x: sparse.csr_array, label: int, forest: float, votes: list[Vote]) -> Explanation:
         tail = float(self.tail_.log_scores(x, np.array([[label]]))[0, 0])

@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK
-from tailwise.kernels.solvers.problems import Labels, Rows, Weights
-from tailwise.kernels.solvers.solve import DEFAULT_C, Options, solve_block
+from tailwise.kernels.solvers.problems import Labels, Options, Rows, Weights
+from tailwise.kernels.solvers.solve import DEFAULT_C, solve_block
 from tailwise.linear.one_vs_rest import OneVsRest
 from tailwise.propensity import resolve_propensity
 from tailwise.propensity.weighting import check_weighting, propensity_weights

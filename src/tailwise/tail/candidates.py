@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK
+from tailwise.kernels.sparse.csr import Csr, csr_parts
 from tailwise.kernels.sparse.topk import topk_csr
 
 
@@ -37,7 +38,7 @@ class Candidates(NamedTuple):
         """The ``k`` best candidates of each row by ``pair_scores`` (n_pairs,)."""
         n = self.indptr.size - 1
         top = TopK(np.empty((n, k), np.int32), np.empty((n, k), np.float32))
-        topk_csr(self.indptr, self.labels, pair_scores.astype(np.float32), *top)
+        topk_csr(csr_parts(Csr(self.indptr, self.labels, pair_scores)), *top)
         return top
 
 

@@ -7,7 +7,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 from tailwise.base import TopK, XMCModel
-from tailwise.kernels.networks.ranknet import apply_blocks, train_epoch
+from tailwise.kernels.arrays import frozen
+from tailwise.kernels.networks.ranknet import Layers, TrainingCandidates, TrainingOptions, apply_blocks, train_epoch
 from tailwise.parallel import map_blocks, progress, row_blocks
 from tailwise.propensity import resolve_propensity
 from tailwise.tail.calibrated import fit_curve
@@ -132,28 +133,31 @@ class RankNet(Wrapper):
         shape = (self.blocks, self.n_labels_, self.bottleneck)
         scale = np.float32(1.0 / np.sqrt(self.bottleneck))
         W1 = rng.standard_normal(shape, dtype=np.float32) * scale
-        parameters = (W1, np.zeros(shape, np.float32), np.zeros((self.blocks, self.bottleneck), np.float32))
-        memories = tuple(np.full(part.shape, 1e-3, np.float32) for part in parameters)
+        layers = Layers(W1, np.zeros(shape, np.float32), np.zeros((self.blocks, self.bottleneck), np.float32))
+        memories = Layers(*(np.full(part.shape, 1e-3, np.float32) for part in layers))
         counts = self.label_counts_.astype(np.float64)
-        options = (self.learning_rate, self.margin, self.balance, float(self.n_negatives))
-        inputs = self._inputs(top)
+        options = TrainingOptions(
+            float(self.learning_rate), float(self.margin), float(self.balance), int(self.n_negatives)
+        )
+        candidates = TrainingCandidates(top.labels, self._inputs(top), relevant)
         state = rng.integers(2**63, size=1, dtype=np.uint64)
         self.losses_ = []
         with progress("Training RankNet", total=self.epochs) as advance:
             for _ in range(self.epochs):
                 order = rng.permutation(relevant.shape[0])
-                loss = train_epoch(top.labels, inputs, relevant, counts, order, state, parameters, memories, options)
+                loss = train_epoch(candidates, counts, order, state, layers, memories, options)
                 self.losses_.append(float(loss))
                 advance(note=f"loss {loss:.4f}")
-        self.W1_, self.W2_, self.b1_ = parameters
+        self.W1_, self.W2_, self.b1_ = layers
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         top = self.base_.predict_topk(X, max(k, self.n_candidates))
         inputs = self._inputs(top)
         final = np.empty(top.scores.shape, np.float32)
+        layers = frozen(Layers(self.W1_, self.W2_, self.b1_))
 
         def rerank(block: tuple[int, int]) -> None:
-            apply_blocks(top.labels, inputs, *block, self.W1_, self.W2_, self.b1_, final)
+            apply_blocks(top.labels, inputs, block, layers, final)
 
         map_blocks(rerank, row_blocks(X.shape[0], _ROWS_A_BLOCK), n_jobs=self.n_jobs)
         return sort_topk(top.labels, final, k)

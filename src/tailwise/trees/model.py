@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
-from tailwise.kernels.solvers.solve import DEFAULT_C, Options, solve_block
-from tailwise.kernels.trees.beam import LOGISTIC, SQUARED_HINGE
+from tailwise.kernels.solvers.problems import LOGISTIC, SQUARED_HINGE, Options
+from tailwise.kernels.solvers.solve import DEFAULT_C, solve_block
 from tailwise.kernels.trees.chunks import Chunks
 from tailwise.parallel import count_jobs
 from tailwise.trees.searching import find_labels, find_visitors

@@ -11,7 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-_PAGE = 128
+from tailwise.kernels.arrays import frozen
+from tailwise.kernels.sparse.csr import Csr
+
+LOSSES = ("squared_hinge", "hinge", "logistic")
+SQUARED_HINGE, HINGE, LOGISTIC = range(3)
+"""The losses as kernels know them: their places in ``LOSSES``."""
 
 
 class Rows(NamedTuple):
@@ -55,74 +60,48 @@ class Weights(NamedTuple):
     """(n_labels,) float32"""
 
 
-def pack_rows(
-    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, n_features: int, rows: np.ndarray | None = None
-) -> Rows:
-    """The rows of a CSR matrix (or those numbered by ``rows``) made ready for solvers.
+class Options(NamedTuple):
+    """What to solve and how exactly; the one place of the defaults.
+
+    Kernels get it with the loss as a number and without None: :func:`tailwise.kernels.solvers.solve.solve_block`.
+    """
+
+    loss: str | int = "squared_hinge"
+    """``"squared_hinge"``, ``"hinge"`` or ``"logistic"``"""
+    l1: float = 0.0
+    """strength of the L1 penalty that is added to ½|w|² (hinge losses only)"""
+    tol: float = 0.1
+    """stop when no row's dual gradient is off by more, as LIBLINEAR's ``-e``; 0.001 is close to exact"""
+    max_rounds: int = 20
+    """scans over all rows at most"""
+    max_sweeps: int = 100
+    """sweeps over a working set after each scan at most"""
+    bias_centre: float | None = None
+    """the bias that costs nothing; None is -1 for the hinge losses, which says "not this label" until a row
+    disagrees, and the log-odds of the label's frequency for the logistic loss"""
+    bias_scale: float = 1.0
+    """the bias is centre + scale · v with penalty ½ v²; 0 fixes it, a large value frees it"""
+    prune: float = 0.01
+    """weights of smaller magnitude are dropped"""
+    seed: int = 0
+    """of the order in which coordinates are visited"""
+
+
+def pack_rows(X: Csr, n_features: int, rows: np.ndarray | None = None) -> Rows:
+    """The rows of X (or those numbered by ``rows``) made ready for solvers.
 
     With ``rows=None`` nothing is copied and all ``n_features`` are kept; otherwise the chosen rows are copied
     with their features renumbered, in O(their non-zeros + n_features).
 
-    >>> packed = pack_rows(np.array([0, 1, 3]), np.array([4, 1, 9]), np.ones(3), 10, rows=np.array([1]))
+    >>> from tailwise.kernels.sparse.csr import csr_parts
+    >>> X = csr_parts(Csr(np.array([0, 1, 3]), np.array([4, 1, 9]), np.ones(3)))
+    >>> packed = pack_rows(X, 10, rows=np.array([1]))
     >>> packed.indices, packed.features
     (array([0, 1], dtype=int32), array([1, 9], dtype=int32))
     """
-    indices = indices.astype(np.int32, copy=False)
-    data = data.astype(np.float32, copy=False)
     if rows is None:
-        indptr = indptr.astype(np.int64, copy=False)
-        parts = (indptr, indices, data, _squares(indptr, data), np.arange(n_features, dtype=np.int32))
-    else:
-        given = read_only(indptr), read_only(indices), read_only(data)
-        parts = _gather(*given, n_features, rows.astype(np.int64, copy=False))
-    return Rows(*(read_only(part) for part in parts))
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def turn_by_feature(starts, labels, keys, values, n_features):
-    """Turn weights by label into weights by feature, in place; returns the indptr of the features.
-
-    The weights of ``labels[n]`` are entries ``starts[n] : starts[n + 1]``, ``starts`` ascending. ``keys`` holds the
-    feature of each entry and becomes its label, in no order within a feature. Each entry is read once and written once,
-    where it belongs (a cycle of displaced entries at a time): a copy would double the memory of a large model.
-    """
-    indptr = np.zeros(n_features + 1, np.int64)
-    for a in range(keys.shape[0]):
-        indptr[keys[a] + 1] += 1
-    for feature in range(n_features):
-        indptr[feature + 1] += indptr[feature]
-    place = indptr[:-1].copy()
-    guide = np.searchsorted(starts, np.arange(0, keys.shape[0], _PAGE), side="right") - 1
-    for feature in range(n_features):
-        while place[feature] < indptr[feature + 1]:
-            first = at = place[feature]
-            key, value = keys[at], values[at]
-            label = labels[_find_label(starts, guide, at)]
-            while key != feature:
-                at = place[key]
-                place[key] = at + 1
-                key, keys[at] = keys[at], label
-                value, values[at] = values[at], value
-                label = labels[_find_label(starts, guide, at)]
-            keys[first], values[first] = label, value
-            place[feature] = first + 1
-    return indptr
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _find_label(starts, guide, at):
-    """The last n with ``starts[n] <= at``, from that of the first entry of its page."""
-    n = guide[at // _PAGE]
-    while n + 1 < starts.shape[0] and starts[n + 1] <= at:
-        n += 1
-    return n
-
-
-def read_only(array: np.ndarray) -> np.ndarray:
-    """A read-only view: solvers then compile once for the arrays of memory and those of mapped files."""
-    view = array.view()
-    view.setflags(write=False)
-    return view
+        return frozen(Rows(*X, _squares(X.indptr, X.data), np.arange(n_features, dtype=np.int32)))
+    return frozen(Rows(*_gather(X, n_features, rows.astype(np.int64, copy=False))))
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -137,14 +116,14 @@ def _squares(indptr, data):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _gather(indptr, indices, data, n_features, rows):
+def _gather(X, n_features, rows):
     new_indptr = np.zeros(rows.shape[0] + 1, np.int64)
     used = np.zeros(n_features, np.bool_)
     for i in range(rows.shape[0]):
-        start, stop = indptr[rows[i]], indptr[rows[i] + 1]
+        start, stop = X.indptr[rows[i]], X.indptr[rows[i] + 1]
         new_indptr[i + 1] = new_indptr[i] + stop - start
         for a in range(start, stop):
-            used[np.uint64(indices[a])] = True
+            used[np.uint64(X.indices[a])] = True
     features = np.flatnonzero(used).astype(np.int32)
     local = np.empty(n_features, np.int32)
     for number in range(features.shape[0]):
@@ -152,8 +131,8 @@ def _gather(indptr, indices, data, n_features, rows):
     new_indices = np.empty(new_indptr[-1], np.int32)
     new_data = np.empty(new_indptr[-1], np.float32)
     for i in range(rows.shape[0]):
-        shift = new_indptr[i] - indptr[rows[i]]
-        for a in range(indptr[rows[i]], indptr[rows[i] + 1]):
-            new_indices[a + shift] = local[np.uint64(indices[a])]
-            new_data[a + shift] = data[a]
+        shift = new_indptr[i] - X.indptr[rows[i]]
+        for a in range(X.indptr[rows[i]], X.indptr[rows[i] + 1]):
+            new_indices[a + shift] = local[np.uint64(X.indices[a])]
+            new_data[a + shift] = X.data[a]
     return new_indptr, new_indices, new_data, _squares(new_indptr, new_data), features
