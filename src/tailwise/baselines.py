@@ -7,7 +7,8 @@ from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
 from tailwise.explanation import Explanation, Part, linear_explanation, not_ranked
-from tailwise.kernels.topk import topk_csr
+from tailwise.kernels.sparse.csr import csr_parts
+from tailwise.kernels.sparse.topk import topk_csr
 from tailwise.parallel import map_blocks, row_blocks
 from tailwise.parameters import Integer, Number
 from tailwise.rows import UNIT_LENGTH, RowView, unit_rows
@@ -131,7 +132,7 @@ class NearestRows(XMCModel):
             totals = np.repeat(voters.sum(axis=1), np.diff(votes.indptr))
             shares = np.full(votes.data.shape, -np.inf, np.float32)
             np.divide(votes.data, totals, out=shares, where=votes.data > 0)
-            topk_csr(votes.indptr, votes.indices, np.minimum(shares, 1), top.labels[rows], top.scores[rows])
+            topk_csr(csr_parts(votes, np.minimum(shares, 1)), top.labels[rows], top.scores[rows])
 
         map_blocks(vote, row_blocks(X.shape[0], _ROWS_A_BLOCK), n_jobs=self.n_jobs)
         return top

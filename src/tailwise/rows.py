@@ -50,7 +50,7 @@ class RowView(NamedTuple):
         if not self.unit:
             return data
         # Not at the top, because numba takes long to import and reading the help needs no rows.
-        from tailwise.kernels.rows import unit_values
+        from tailwise.kernels.sparse.rows import unit_values
 
         return unit_values(X.indptr, data)
 

@@ -6,7 +6,9 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK
-from tailwise.kernels.scoring import predict_sparse_linear
+from tailwise.kernels.arrays import read_only
+from tailwise.kernels.sparse.csr import csr_parts, csr_views
+from tailwise.kernels.sparse.scoring import predict_sparse_linear
 from tailwise.parallel import map_blocks, row_blocks
 
 _ROWS_A_BLOCK = 256
@@ -21,20 +23,10 @@ def predict_topk_linear(
     """
     labels = np.empty((X.shape[0], k), np.int32)
     scores = np.empty((X.shape[0], k), np.float32)
+    rows, by_feature, biases = csr_parts(X), csr_views(weights), read_only(bias)
 
     def predict_block(block: tuple[int, int]) -> None:
-        predict_sparse_linear(
-            X.indptr,
-            X.indices,
-            X.data,
-            block,
-            weights.indptr,
-            weights.indices,
-            weights.data,
-            bias,
-            labels,
-            scores,
-        )
+        predict_sparse_linear(rows, block, by_feature, biases, labels, scores)
 
     map_blocks(predict_block, row_blocks(X.shape[0], _ROWS_A_BLOCK), n_jobs=n_jobs)
     return TopK(labels, scores)

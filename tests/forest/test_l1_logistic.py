@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from strategies import examples, generators, sparse_rows
 
 from tailwise.forest.growth import columns_with_ones
-from tailwise.kernels.l1_logistic import fit_l1_logistic
+from tailwise.kernels.solvers.l1_logistic import fit_l1_logistic
 
 
 def solve(X, targets, costs, tolerance=1e-4, max_newton=300):

@@ -6,7 +6,7 @@ from scipy import sparse
 from strategies import examples, generators, label_rows
 
 from tailwise.forest.growth import ideal_scale
-from tailwise.kernels.ndcg_split import NodeLabels, alternate_sides, discount_of_rank
+from tailwise.kernels.forest.ndcg_split import NodeLabels, alternate_sides, discount_of_rank
 
 
 @examples(30)

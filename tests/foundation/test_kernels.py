@@ -2,11 +2,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive.kernels import topk
+from naive.sparse import topk
 from scipy import sparse
 from strategies import examples, generators, sparse_rows
 
-from tailwise.kernels.topk import topk_csr, topk_dense
+from tailwise.kernels.sparse.csr import Csr, csr_parts
+from tailwise.kernels.sparse.topk import topk_csr, topk_dense
 from tailwise.scoring import predict_topk_linear
 
 coarse = st.sampled_from([-np.inf, -1.0, 0.0, 0.5, 0.5, 2.0])
@@ -35,7 +36,7 @@ def test_topk_csr_takes_any_index_order(k, rows, order):
     n = len(rows)
     indptr = np.arange(0, 7 * n + 1, 7)
     labels, best = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
-    topk_csr(indptr, np.tile(np.array(order, np.int32), n), scores[:, order].ravel(), labels, best)
+    topk_csr(csr_parts(Csr(indptr, np.tile(order, n), scores[:, order].ravel())), labels, best)
     expected = topk(scores, k)
     np.testing.assert_array_equal(labels, expected[0])
     np.testing.assert_array_equal(best, expected[1])

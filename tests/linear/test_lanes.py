@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from tailwise.kernels.lanes import LANES, newton_lanes, sigmoid_lanes
+from tailwise.kernels.solvers.lanes import LANES, newton_lanes, sigmoid_lanes
 
 
 @njit(cache=True)

@@ -9,9 +9,10 @@ from scipy import sparse
 from sklearn.svm import LinearSVC
 from strategies import examples, generators, rows_and_labels
 
-from tailwise.kernels.l1 import to_columns
-from tailwise.kernels.problems import Labels, pack_rows
-from tailwise.kernels.solve import Options, solve_block, solve_l1_block
+from tailwise.kernels.solvers.problems import Labels, Options, pack_rows
+from tailwise.kernels.solvers.solve import solve_block, solve_l1_block
+from tailwise.kernels.sparse.columns import to_columns
+from tailwise.kernels.sparse.csr import Csr, csr_parts
 
 TIGHT = Options(tol=1e-3, max_rounds=200, max_sweeps=1000, prune=0.0)
 
@@ -35,7 +36,7 @@ def with_costs(X, Y, rng):
         rng.uniform(0.3, 3.0, by_label.nnz).astype(np.float32),
         rng.uniform(0.3, 3.0, Y.shape[1]).astype(np.float32),
     )
-    return X.toarray(), pack_rows(X.indptr, X.indices, X.data, X.shape[1]), labels
+    return X.toarray(), pack_rows(csr_parts(X), X.shape[1]), labels
 
 
 def problems(n_rows=(2, 60), **options):
@@ -103,7 +104,7 @@ def test_squared_hinge_with_l1_and_l2_closes_the_gap_to_its_dual(problem, l1):
 @given(problem=signed_or_not)
 def test_l1_reaches_the_optimum(problem):
     X, rows, labels = problem
-    weights = solve_l1_block(rows, to_columns(rows), labels, TIGHT)
+    weights = solve_l1_block(rows, to_columns(rows, X.shape[1]), labels, TIGHT)
     for z, costs, w, b in each_label(X, labels, weights):
         best = objective(X, z, costs, *solve_l1(X, z, costs, iterations=3000), l1=1.0, l2=0.0)
         assert objective(X, z, costs, w, b, l1=1.0, l2=0.0) == pytest.approx(best, rel=1e-3, abs=1e-4)
@@ -132,7 +133,7 @@ def test_l1_equals_liblinear_when_the_bias_is_centred_at_zero(scale):
     )
     options = TIGHT._replace(bias_centre=0.0, bias_scale=scale)
     for label, (z, costs, w, b) in enumerate(
-        each_label(X, labels, solve_l1_block(rows, to_columns(rows), labels, options))
+        each_label(X, labels, solve_l1_block(rows, to_columns(rows, X.shape[1]), labels, options))
     ):
         if label < 2:
             continue
@@ -147,7 +148,7 @@ def test_l1_equals_liblinear_when_the_bias_is_centred_at_zero(scale):
 
 def test_the_default_tolerance_of_l1_is_close_to_exact():
     X, rows, labels = make_problem(6, n_rows=300, n_features=60)
-    columns = to_columns(rows)
+    columns = to_columns(rows, X.shape[1])
     form = {"l1": 1.0, "l2": 0.0}
     exact, loose = (
         [
@@ -184,8 +185,8 @@ def test_a_subset_of_rows_is_the_same_problem():
     chosen = np.array([40, 3, 17, 22, 5, 30, 31, 50])
     part = csr[chosen]
     labels = Labels(np.array([0, 3]), np.array([0, 2, 5]), np.ones(3), np.ones(1))
-    found = solve_block(pack_rows(csr.indptr, csr.indices, csr.data, 25, chosen), labels, TIGHT)
-    wanted = solve_block(pack_rows(part.indptr, part.indices, part.data, 25), labels, TIGHT)
+    found = solve_block(pack_rows(csr_parts(csr), 25, chosen), labels, TIGHT)
+    wanted = solve_block(pack_rows(csr_parts(part), 25), labels, TIGHT)
     np.testing.assert_array_equal(found.features, wanted.features)
     np.testing.assert_allclose(found.values, wanted.values, atol=1e-6)
 
@@ -197,7 +198,7 @@ def test_read_only_rows_and_wide_indptr():
     parts = [csr.indptr.astype(np.int64), csr.indices.copy(), csr.data.copy()]
     for part in parts:
         part.setflags(write=False)
-    found = solve_block(pack_rows(*parts, 25), labels)
+    found = solve_block(pack_rows(csr_parts(Csr(*parts)), 25), labels)
     np.testing.assert_array_equal(found.values, expected.values)
 
 

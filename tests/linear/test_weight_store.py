@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples, generators, sparse_rows
 
-from tailwise.kernels.problems import Weights
+from tailwise.kernels.solvers.problems import Weights
 from tailwise.linear.weight_store import WeightStore
 
 

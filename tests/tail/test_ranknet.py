@@ -4,7 +4,14 @@ from naive.tail import population_loss, residual_blocks
 
 from tailwise import Centroid
 from tailwise.errors import InvalidInput
-from tailwise.kernels.ranknet import apply_blocks, pair_loss, train_epoch
+from tailwise.kernels.networks.ranknet import (
+    Layers,
+    TrainingCandidates,
+    TrainingOptions,
+    apply_blocks,
+    pair_loss,
+    train_epoch,
+)
 from tailwise.tail import NearestRows, RankNet
 
 
@@ -21,7 +28,7 @@ def test_ranknet_forward_equals_the_twin():
     labels = np.array([[4, 2, 7, -1], [0, 8, 1, 5]], np.int32)
     scores = rng.random((2, 4)).astype(np.float32)
     out = np.empty((2, 4), np.float32)
-    apply_blocks(labels, scores, 0, 2, W1, W2, b1, out)
+    apply_blocks(labels, scores, (0, 2), Layers(W1, W2, b1), out)
     np.testing.assert_allclose(out[0, :3], residual_blocks(labels[0, :3], scores[0, :3], W1, W2, b1), rtol=1e-4)
     np.testing.assert_allclose(out[1], residual_blocks(labels[1], scores[1], W1, W2, b1), rtol=1e-4)
     assert out[0, 3] == -np.inf
@@ -33,7 +40,7 @@ def test_ranknet_loss_and_its_gradient_equal_the_twin():
     labels, relevant = np.arange(9, dtype=np.int32), np.arange(9) % 2 == 0
     sampled = np.array([1, 3, 7])
     final, slope = rng.normal(size=9).astype(np.float32), np.empty(9, np.float32)
-    loss = pair_loss(labels, final, relevant, 9, counts, sampled, 0.5, 2.0, slope)
+    loss = pair_loss(labels, final, relevant, 9, counts, sampled, TrainingOptions(0.1, 0.5, 2.0, 20), slope)
     exact = final.astype(np.float64)
     assert loss == pytest.approx(population_loss(counts, exact, relevant, sampled, 0.5, 2.0), rel=1e-5)
     for c in range(9):
@@ -57,10 +64,10 @@ def test_ranknet_backpropagation_matches_finite_differences():
         return population_loss(counts[labels[0]], final, relevant[0], [1, 3], 0.5, 2.0)
 
     # A huge Adagrad memory makes the step rate · gradient / sqrt(memory): proportional to the gradient.
-    moved = tuple(part.copy() for part in parameters)
-    memories = tuple(np.full(part.shape, 1e8, np.float32) for part in parameters)
-    options = (1e3, 0.5, 2.0, 10.0)
-    train_epoch(labels, scores, relevant, counts, np.array([0]), np.zeros(1, np.uint64), moved, memories, options)
+    moved = Layers(*(part.copy() for part in parameters))
+    memories = Layers(*(np.full(part.shape, 1e8, np.float32) for part in parameters))
+    candidates, options = TrainingCandidates(labels, scores, relevant), TrainingOptions(1e3, 0.5, 2.0, 10)
+    train_epoch(candidates, counts, np.array([0]), np.zeros(1, np.uint64), moved, memories, options)
     for which, part in enumerate(parameters):
         for index in list(np.ndindex(part.shape))[::5]:
             values = []

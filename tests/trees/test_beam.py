@@ -7,8 +7,9 @@ from sklearn.preprocessing import normalize
 
 import tailwise
 from tailwise import Bonsai, Parabel
-from tailwise.kernels.chunks import BITMAP, pack_chunk
-from tailwise.kernels.problems import Weights
+from tailwise.kernels.solvers.problems import Weights
+from tailwise.kernels.sparse.csr import csr_parts
+from tailwise.kernels.trees.chunks import BITMAP, pack_chunk
 from tailwise.trees.structure import tree_from_nested
 from tailwise.trees.training import join_trees, train_tree
 
@@ -83,12 +84,10 @@ def random_weights(seed, n_children, n_features, density):
 )
 def test_every_form_of_chunk_is_read_back_and_searched(n_children, n_features, density, bitmap, dense):
     weights = random_weights(n_children, n_children, n_features, density)
-    scale, bits, _, _, _, _, runs, _, _ = pack_chunk(
-        weights.indptr.astype(np.int64), weights.indices.astype(np.int32), weights.data, n_features
-    )
-    assert ((bits == BITMAP) == bitmap or weights.nnz == 0) and (runs.size == 0) == dense
     rng = np.random.default_rng(0)
     bias = rng.standard_normal(n_children).astype(np.float32)
+    chunk = pack_chunk(Weights(*csr_parts(weights), bias), n_features)
+    assert ((chunk.bits == BITMAP) == bitmap or weights.nnz == 0) and (chunk.runs.size == 0) == dense
     X = random_weights(9, 300, n_features, 0.05)
     Y = sparse.csr_array(np.ones((300, n_children), np.float32))
     at = iter([0, 32])
@@ -102,7 +101,7 @@ def test_every_form_of_chunk_is_read_back_and_searched(n_children, n_features, d
 
     ones = np.ones(n_children)
     chunks = train_tree(X, Y, tree_from_nested(list(range(n_children))), (ones, ones), give, n_jobs=1)
-    np.testing.assert_allclose(unpack(chunks, n_features), weights.toarray(), atol=float(scale.max(initial=0)))
+    np.testing.assert_allclose(unpack(chunks, n_features), weights.toarray(), atol=float(chunk.scale.max(initial=0)))
     model = Parabel(n_trees=1, normalize=False)
     model.chunks_, model.n_features_in_, model.n_labels_ = join_trees([chunks]), n_features, n_children
     model.label_counts_, model.path_weight_ = np.ones(n_children), 1.0

@@ -6,8 +6,9 @@ from naive.trees import assign, represent
 from scipy import sparse
 from strategies import examples, generators, rows_and_labels, sparse_rows
 
-from tailwise.kernels.clustering import assign_nearest
-from tailwise.kernels.problems import pack_rows
+from tailwise.kernels.solvers.problems import pack_rows
+from tailwise.kernels.sparse.csr import csr_parts
+from tailwise.kernels.trees.clustering import assign_nearest
 from tailwise.trees import representation
 from tailwise.trees.clustering import split_in_many, split_in_two
 from tailwise.trees.growing import grow_trees
@@ -53,7 +54,7 @@ def test_long_label_vectors_keep_their_largest_entries(monkeypatch):
 
 def packed(vectors):
     vectors = sparse.csr_array(vectors)
-    return pack_rows(vectors.indptr, vectors.indices, vectors.data, vectors.shape[1])
+    return pack_rows(csr_parts(vectors), vectors.shape[1])
 
 
 @examples(25)
@@ -105,7 +106,7 @@ def test_crowded_clusters_keep_their_nearest_labels(vectors, centroids, room):
     centroids = centroids.toarray().T.copy()
     centroids[:, 1] *= 5
     assignment = np.empty(30, np.int32)
-    assign_nearest(rows.indptr, rows.indices, rows.data, centroids, room, assignment)
+    assign_nearest(rows, centroids, room, assignment)
     np.testing.assert_array_equal(assignment, assign(vectors.toarray() @ centroids, room))
 
 

@@ -11,7 +11,8 @@ from scipy import sparse
 
 from tailwise.data.files import line_number, shown, writing
 from tailwise.errors import DataFormatError, InvalidInput
-from tailwise.kernels import parsing
+from tailwise.kernels.sparse.csr import csr_parts
+from tailwise.kernels.text import parsing
 from tailwise.parallel import map_blocks, progress, row_blocks
 from tailwise.validation import check_choice, check_features, check_labels
 
@@ -178,12 +179,12 @@ def write(path: str | Path, X: sparse.csr_array, Y: sparse.csr_array, header: by
     if X.shape[1] + base > LARGEST_INDEX:
         raise InvalidInput(f"X has {X.shape[1]:,} features; a file holds at most {LARGEST_INDEX - base:,}")
     blocks = row_blocks(X.shape[0], _BLOCK_ROWS)
+    features, labels = csr_parts(X), csr_parts(Y)
     with writing(path) as file, progress(f"Writing {Path(path).name}", len(blocks)) as advance:
         file.write(header)
         for first, last in blocks:
             room = 32 * int(X.indptr[last] - X.indptr[first]) + 12 * int(Y.indptr[last] - Y.indptr[first])
             buffer = np.empty(room + 2 * (last - first), np.uint8)
-            matrices = (X.indptr, X.indices, X.data), (Y.indptr, Y.indices)
-            size = parsing.format_rows(first, last, base, *matrices, buffer)
+            size = parsing.format_rows(first, last, base, features, labels, buffer)
             file.write(buffer[:size].data)
             advance()

@@ -15,7 +15,7 @@ from sklearn.feature_extraction.text import strip_accents_unicode
 
 from tailwise import persistence
 from tailwise.errors import InvalidInput, NotFitted
-from tailwise.kernels import text as kernels
+from tailwise.kernels.text import terms as kernels
 from tailwise.parallel import map_blocks
 from tailwise.parameters import Constraint, Flag, Integer, OrNone, check_parameters
 from tailwise.rows import smooth_idf, unit_rows

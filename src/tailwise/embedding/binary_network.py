@@ -12,7 +12,7 @@ from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
 from tailwise.errors import InvalidInput, import_extra
-from tailwise.kernels.topk import topk_dense
+from tailwise.kernels.sparse.topk import topk_dense
 from tailwise.losses import CORRECTIONS, LOSSES, Loss, correct
 from tailwise.parallel import count_jobs, map_blocks, progress, row_blocks
 from tailwise.propensity import resolve_propensity

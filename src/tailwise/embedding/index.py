@@ -10,8 +10,9 @@ from threadpoolctl import threadpool_limits
 
 from tailwise.base import TopK
 from tailwise.errors import InvalidInput, NotFitted
-from tailwise.kernels.embedding import score_candidates
-from tailwise.kernels.topk import topk_csr, topk_dense
+from tailwise.kernels.networks.embedding import score_candidates
+from tailwise.kernels.sparse.csr import Csr, csr_parts
+from tailwise.kernels.sparse.topk import topk_csr, topk_dense
 from tailwise.parallel import map_blocks, row_blocks
 from tailwise.persistence import Saveable
 from tailwise.validation import check_number
@@ -84,7 +85,7 @@ class LabelIndex(Saveable, BaseEstimator):
         candidates = np.ascontiguousarray(candidates, dtype=np.int32)
         score_candidates(queries, self.vectors_, candidates, exact)
         indptr = np.arange(0, candidates.size + 1, candidates.shape[1], dtype=np.int64)
-        topk_csr(indptr, candidates.ravel(), exact.ravel(), positions, scores)
+        topk_csr(csr_parts(Csr(indptr, candidates.ravel(), exact.ravel())), positions, scores)
 
 
 class ExactIndex(LabelIndex):

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.embedding import dense_layer, encode_rows, unit_length
+from tailwise.kernels.networks.embedding import dense_layer, encode_rows, unit_length
+from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.parallel import map_blocks, row_blocks
 
 _ROWS_A_BLOCK = 256
@@ -31,10 +32,11 @@ class Tower(NamedTuple):
         Time: non-zeros × width, plus one product a dense layer.
         """
         out = np.empty((X.shape[0], self.biases[-1].size), np.float32)
+        rows = csr_parts(X)
 
         def encode_block(block: tuple[int, int]) -> None:
             hidden = np.empty((block[1] - block[0], self.features.shape[1]), np.float32)
-            encode_rows(X.indptr, X.indices, X.data, block, self.features, self.biases[0], hidden)
+            encode_rows(rows, block, self.features, self.biases[0], hidden)
             for i, relu in enumerate(self.relu):
                 if i:
                     wider = np.empty((hidden.shape[0], self.biases[i].size), np.float32)

@@ -8,8 +8,10 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.forest.layout import Forest, lay_out
-from tailwise.kernels.forest_grow import GrowSettings, RowLabels, Tree, grow_tree
-from tailwise.kernels.l1_logistic import Columns
+from tailwise.kernels.arrays import frozen
+from tailwise.kernels.forest.grow import GrowSettings, RowLabels, Tree, grow_tree
+from tailwise.kernels.sparse.columns import Columns
+from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.parallel import map_blocks
 
 
@@ -32,7 +34,7 @@ def grow_forest(
     by_feature = sparse.csc_array(X)
     n_features = X.shape[1]
     n_seen = math.ceil(max_features * n_features)
-    labels = RowLabels(Y.indptr, Y.indices, worth.astype(np.float32), ideal_scale(np.diff(Y.indptr)))
+    labels = frozen(RowLabels(*csr_parts(Y)[:2], worth.astype(np.float32), ideal_scale(np.diff(Y.indptr))))
 
     def look_at(seen: np.ndarray) -> tuple[Columns, np.ndarray, np.ndarray]:
         part = by_feature[:, seen]
@@ -48,7 +50,7 @@ def grow_forest(
         return Tree(*(np.array(part) for part in grow_tree(*seen, labels, settings, seed)))
 
     trees = map_blocks(grow, list(seeds), n_jobs=n_jobs, description=description)
-    return lay_out(trees, np.bincount(X.indices, minlength=X.shape[1]) / X.shape[0])
+    return frozen(lay_out(trees, np.bincount(X.indices, minlength=X.shape[1]) / X.shape[0]))
 
 
 def columns_with_ones(csc: sparse.csc_array) -> Columns:

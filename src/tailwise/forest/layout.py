@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.forest_grow import Tree
+from tailwise.kernels.forest.grow import Tree
 
 # What it costs to add a weight to a node's sum, to start that sum, and to jump to a node, in weights read in sequence.
 _COST_OF_ADD = 1.6

@@ -11,8 +11,9 @@ from tailwise.base import TopK, XMCModel
 from tailwise.explanation import Explanation, Part, not_ranked
 from tailwise.forest.growth import grow_forest
 from tailwise.forest.layout import Forest
-from tailwise.kernels.forest_grow import GrowSettings
-from tailwise.kernels.forest_predict import find_leaves, predict_forest
+from tailwise.kernels.forest.grow import GrowSettings
+from tailwise.kernels.forest.predict import find_leaves, predict_forest
+from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.parallel import map_blocks, row_blocks
 from tailwise.parameters import Flag, Integer, Number
 from tailwise.propensity import PropensityLike, resolve_propensity
@@ -129,9 +130,9 @@ class FastXML(XMCModel):
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         top = TopK(np.empty((X.shape[0], k), np.int32), np.empty((X.shape[0], k), np.float32))
-        shape = (self.n_features_in_, self.n_labels_)
+        rows, shape = csr_parts(X), (self.n_features_in_, self.n_labels_)
         map_blocks(
-            lambda block: predict_forest(X.indptr, X.indices, X.data, block, self.forest_, shape, *top),
+            lambda block: predict_forest(rows, block, self.forest_, shape, *top),
             row_blocks(X.shape[0], ROWS_A_BLOCK),
             n_jobs=self.n_jobs,
         )
@@ -140,7 +141,7 @@ class FastXML(XMCModel):
     def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
         forest = self.forest_
         leaves = np.empty((1, forest.n_trees), np.int32)
-        find_leaves(x.indptr, x.indices, x.data, forest, self.n_features_in_, leaves)
+        find_leaves(csr_parts(x), forest, self.n_features_in_, leaves)
         votes = []
         for tree, leaf in enumerate(leaves[0].tolist()):
             held = slice(forest.leaf_indptr[leaf], forest.leaf_indptr[leaf + 1])

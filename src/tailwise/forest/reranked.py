@@ -12,7 +12,9 @@ from tailwise.base import TopK, XMCModel
 from tailwise.explanation import Explanation, Part
 from tailwise.forest.models import ROWS_A_BLOCK, PfastXML
 from tailwise.forest.tail_centroids import CENTROIDS, TailCentroids
-from tailwise.kernels.forest_predict import predict_reranked
+from tailwise.kernels.arrays import read_only
+from tailwise.kernels.forest.predict import predict_reranked
+from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.parallel import map_blocks, row_blocks
 from tailwise.parameters import Number, constraints_of
 
@@ -89,9 +91,9 @@ class PfastreXML(XMCModel):
         # Mostly the forest and the centroids see the same values.
         values = seen.data if self.idf == self.centroids_.idf else self.centroids_.rows_(X).data
         forest, centroids, alpha = self.forest_.forest_, self.centroids_.compiled(), float(self.alpha)
-        rows = (seen.indptr, seen.indices, seen.data, values)
+        rows, values = csr_parts(seen), read_only(values)
         map_blocks(
-            lambda block: predict_reranked(*rows, block, forest, centroids, alpha, shape, *top),
+            lambda block: predict_reranked(rows, values, block, forest, centroids, alpha, shape, *top),
             row_blocks(X.shape[0], ROWS_A_BLOCK),
             n_jobs=self.n_jobs,
         )

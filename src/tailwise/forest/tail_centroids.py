@@ -11,7 +11,9 @@ from sklearn.base import BaseEstimator
 from tailwise import persistence
 from tailwise.errors import InvalidInput, NotFitted
 from tailwise.explanation import Explanation, Part, not_ranked
-from tailwise.kernels.centroids import Centroids, score_candidates
+from tailwise.kernels.arrays import frozen
+from tailwise.kernels.sparse.centroids import Centroids, score_by_centroids
+from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.parallel import map_blocks, row_blocks
 from tailwise.parameters import Choice, Component, Flag, Number, OrNone, check_parameters
 from tailwise.rows import UNIT_LENGTH, RowView, idf_weights
@@ -108,10 +110,9 @@ class TailCentroids(persistence.Saveable, BaseEstimator):
             )
         labels = labels.astype(np.int32)
         scores = np.empty(labels.shape, np.float32)
+        rows, centroids = csr_parts(X), self.compiled()
         map_blocks(
-            lambda block: score_candidates(
-                X.indptr, X.indices, X.data, block, self.compiled(), X.shape[1], labels, scores
-            ),
+            lambda block: score_by_centroids(rows, block, centroids, X.shape[1], labels, scores),
             row_blocks(X.shape[0], _ROWS_A_BLOCK),
             n_jobs=self.n_jobs,
         )
@@ -148,7 +149,7 @@ class TailCentroids(persistence.Saveable, BaseEstimator):
     def compiled(self) -> Centroids:
         """What the kernels read."""
         v = self.centroids_
-        return Centroids(v.indptr, v.indices, v.data, self.lengths_, self.offsets_, float(self.gamma))
+        return frozen(Centroids(v.indptr, v.indices, v.data, self.lengths_, self.offsets_, float(self.gamma)))
 
 
 CENTROIDS = OrNone(Component(TailCentroids, "TailCentroids", "TailCentroids()"))

@@ -10,8 +10,8 @@ from scipy import sparse
 
 from tailwise.base import TopK
 from tailwise.explanation import Explanation
-from tailwise.kernels.problems import Labels, Rows, Weights
-from tailwise.kernels.solve import DEFAULT_C, Options, solve_block
+from tailwise.kernels.solvers.problems import Labels, Options, Rows, Weights
+from tailwise.kernels.solvers.solve import DEFAULT_C, solve_block
 from tailwise.linear.one_vs_rest import OneVsRest
 from tailwise.parameters import Choice, Number, OrNone
 from tailwise.propensity import WEIGHTING, PropensityLike, propensity_weights, resolve_propensity

@@ -11,7 +11,8 @@ from scipy import sparse
 from tailwise.base import TopK, XMCModel
 from tailwise.errors import InvalidInput
 from tailwise.explanation import Explanation, linear_explanation, not_ranked
-from tailwise.kernels.problems import Labels, Rows, Weights, pack_rows
+from tailwise.kernels.solvers.problems import Labels, Rows, Weights, pack_rows
+from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.linear.weight_store import WeightStore
 from tailwise.parallel import map_blocks
 from tailwise.parameters import Constraint, Flag, Number
@@ -108,7 +109,7 @@ class OneVsRest(XMCModel):
         self.C_ = self._cost()
         seed = int(as_rng(self.random_state).integers(2**31))
         costs = self._positive_costs(Y)
-        rows = pack_rows(X.indptr, X.indices, X.data, X.shape[1])
+        rows = pack_rows(csr_parts(X), X.shape[1])
         prepared = self._prepare(rows)
         by_label = sparse.csc_array(Y)
         by_label.sort_indices()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tailwise.kernels.problems import Labels, Rows, Weights
-from tailwise.kernels.solve import Options, solve_block
+from tailwise.kernels.solvers.problems import Labels, Options, Rows, Weights
+from tailwise.kernels.solvers.solve import solve_block
 from tailwise.linear.one_vs_rest import OneVsRest
 from tailwise.parameters import Choice, Number
 

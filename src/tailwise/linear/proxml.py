@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.l1 import Columns, to_columns
-from tailwise.kernels.problems import Labels, Rows, Weights
-from tailwise.kernels.solve import Options, solve_l1_block
+from tailwise.kernels.solvers.problems import Labels, Options, Rows, Weights
+from tailwise.kernels.solvers.solve import solve_l1_block
+from tailwise.kernels.sparse.columns import Columns, to_columns
 from tailwise.linear.one_vs_rest import OneVsRest
 from tailwise.propensity import WEIGHTING, PropensityLike, propensity_weights, resolve_propensity
 
@@ -74,7 +74,7 @@ class ProXML(OneVsRest):
         return super()._positive_costs(Y) * propensity_weights(self.weighting, self.propensity_)
 
     def _prepare(self, rows: Rows) -> Columns:
-        return to_columns(rows)
+        return to_columns(rows, rows.features.size)
 
     def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any) -> Weights:
         options = Options(tol=self.tol, max_rounds=self._max_rounds, prune=self.prune, seed=seed)

@@ -7,7 +7,8 @@ from threading import Lock
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.problems import Weights, turn_by_feature
+from tailwise.kernels.solvers.problems import Weights
+from tailwise.kernels.sparse.columns import turn_by_feature
 
 
 class WeightStore:

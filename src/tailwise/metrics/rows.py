@@ -11,8 +11,9 @@ from scipy import sparse
 
 from tailwise.base import TopK
 from tailwise.errors import InvalidInput
-from tailwise.kernels.metrics import best_values, mark_hits, sum_rows
-from tailwise.kernels.topk import topk_csr
+from tailwise.kernels.metrics import best_values, mark_hits, sum_values
+from tailwise.kernels.sparse.csr import csr_parts
+from tailwise.kernels.sparse.topk import topk_csr
 from tailwise.validation import check_labels
 
 
@@ -49,7 +50,7 @@ class Batch:
         self.Y = check_labels(Y_true, n_labels=n_labels)
         self.labels = check_topk(topk, self.Y.shape[0], self.Y.shape[1], min_k)
         self.hits = np.empty(self.labels.shape, bool)
-        repeated = mark_hits(self.Y.indptr, self.Y.indices, self.labels, self.hits)
+        repeated = mark_hits(csr_parts(self.Y), self.labels, self.hits)
         if repeated >= 0:
             raise InvalidInput(
                 f"topk names a label twice in row {repeated}: {self.labels[repeated].tolist()}; each may appear once"
@@ -89,7 +90,7 @@ class RowFacts:
         """(n, k) float64: the gains of the best possible ranking of the observed labels."""
         best = np.empty(self.batch.labels.shape, np.float64)
         values = np.ones(self.view.n_labels) if self.view.gains is None else self.view.gains
-        best_values(self.batch.Y.indptr, self.batch.Y.indices, values, best)
+        best_values(csr_parts(self.batch.Y), values, best)
         return best
 
     @cached_property
@@ -118,7 +119,7 @@ class RowFacts:
 
     def _sum(self, values: np.ndarray) -> np.ndarray:
         sums = np.empty(self.batch.Y.shape[0], np.float64)
-        sum_rows(self.batch.Y.indptr, self.batch.Y.indices, values, sums)
+        sum_values(csr_parts(self.batch.Y), values, sums)
         return sums
 
 
@@ -155,5 +156,5 @@ def _best_of_scores(scores: Any, k: int) -> TopK:
         csr = csr.copy()
         csr.sum_duplicates()
     best = TopK(np.empty((csr.shape[0], k), np.int32), np.empty((csr.shape[0], k), np.float32))
-    topk_csr(csr.indptr, csr.indices, csr.data, best.labels, best.scores)
+    topk_csr(csr_parts(csr), *best)
     return best

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from tailwise.kernels.boosting import sum_trees
+from tailwise.kernels.arrays import frozen
+from tailwise.kernels.forest.boosting import sum_trees
 from tailwise.parallel import map_blocks, row_blocks
 
 _PAIRS_A_BLOCK = 16_384
@@ -93,9 +94,10 @@ class BoostedTrees(NamedTuple):
     def probabilities(self, features: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
         """P(hit) of each row of ``features`` (n, m) float32: (n,) float32."""
         total = np.full(features.shape[0], self.baseline)
+        trees = frozen(self)
 
         def add(block: tuple[int, int]) -> None:
-            sum_trees(features, *self[1:], *block, total)
+            sum_trees(trees, features, block, total)
 
         map_blocks(add, row_blocks(features.shape[0], _PAIRS_A_BLOCK), n_jobs=n_jobs)
         return expit(total).astype(np.float32)

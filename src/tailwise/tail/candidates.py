@@ -8,7 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK
-from tailwise.kernels.topk import topk_csr
+from tailwise.kernels.sparse.csr import Csr, csr_parts
+from tailwise.kernels.sparse.topk import topk_csr
 from tailwise.tail.ranking import followed_by
 
 
@@ -67,7 +68,7 @@ class Candidates(NamedTuple):
     def _topk(self, pair_scores: np.ndarray, k: int) -> TopK:
         n = self.indptr.size - 1
         top = TopK(np.empty((n, k), np.int32), np.empty((n, k), np.float32))
-        topk_csr(self.indptr, self.labels, pair_scores.astype(np.float32), *top)
+        topk_csr(csr_parts(Csr(self.indptr, self.labels, pair_scores)), *top)
         return top
 
 

@@ -7,7 +7,8 @@ from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
 from tailwise.explanation import Explanation, Part, not_ranked
-from tailwise.kernels.ranknet import apply_blocks, train_epoch
+from tailwise.kernels.arrays import frozen
+from tailwise.kernels.networks.ranknet import Layers, TrainingCandidates, TrainingOptions, apply_blocks, train_epoch
 from tailwise.parallel import map_blocks, progress, row_blocks
 from tailwise.parameters import Choice, Integer, Number
 from tailwise.propensity import PropensityLike, resolve_propensity
@@ -145,20 +146,22 @@ class RankNet(Wrapper):
         shape = (self.blocks, self.n_labels_, self.bottleneck)
         scale = np.float32(1.0 / np.sqrt(self.bottleneck))
         W1 = rng.standard_normal(shape, dtype=np.float32) * scale
-        parameters = (W1, np.zeros(shape, np.float32), np.zeros((self.blocks, self.bottleneck), np.float32))
-        memories = tuple(np.full(part.shape, 1e-3, np.float32) for part in parameters)
+        layers = Layers(W1, np.zeros(shape, np.float32), np.zeros((self.blocks, self.bottleneck), np.float32))
+        memories = Layers(*(np.full(part.shape, 1e-3, np.float32) for part in layers))
         counts = self.label_counts_.astype(np.float64)
-        options = (self.learning_rate, self.margin, self.balance, float(self.n_negatives))
-        inputs = self._inputs(top)
+        options = TrainingOptions(
+            float(self.learning_rate), float(self.margin), float(self.balance), int(self.n_negatives)
+        )
+        candidates = TrainingCandidates(top.labels, self._inputs(top), relevant)
         state = rng.integers(2**63, size=1, dtype=np.uint64)
         self.losses_ = []
         with progress("Training RankNet", total=self.epochs) as advance:
             for _ in range(self.epochs):
                 order = rng.permutation(relevant.shape[0])
-                loss = train_epoch(top.labels, inputs, relevant, counts, order, state, parameters, memories, options)
+                loss = train_epoch(candidates, counts, order, state, layers, memories, options)
                 self.losses_.append(float(loss))
                 advance(note=f"loss {loss:.4f}")
-        self.W1_, self.W2_, self.b1_ = parameters
+        self.W1_, self.W2_, self.b1_ = layers
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         top = self.base_.predict_topk(X, max(k, self.n_candidates))
@@ -168,13 +171,13 @@ class RankNet(Wrapper):
         """F of the candidates, of which the blocks see the first ``n_candidates``; beyond them it is ŷ."""
         final = self._inputs(top)
         first = slice(None, self.n_candidates)
-        seen = TopK(np.ascontiguousarray(top.labels[:, first]), np.ascontiguousarray(top.scores[:, first]))
-        inputs, out = self._inputs(seen), np.empty(seen.scores.shape, np.float32)
+        labels, inputs = np.ascontiguousarray(top.labels[:, first]), np.ascontiguousarray(final[:, first])
+        out, layers = np.empty(labels.shape, np.float32), frozen(Layers(self.W1_, self.W2_, self.b1_))
 
         def rerank(block: tuple[int, int]) -> None:
-            apply_blocks(seen.labels, inputs, *block, self.W1_, self.W2_, self.b1_, out)
+            apply_blocks(labels, inputs, block, layers, out)
 
-        map_blocks(rerank, row_blocks(out.shape[0], _ROWS_A_BLOCK), n_jobs=self.n_jobs)
+        map_blocks(rerank, row_blocks(top.labels.shape[0], _ROWS_A_BLOCK), n_jobs=self.n_jobs)
         final[:, : self.n_candidates] = out
         return final
 

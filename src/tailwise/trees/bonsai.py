@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.problems import Rows
+from tailwise.kernels.solvers.problems import Rows
 from tailwise.parameters import Choice, Integer
 from tailwise.trees.clustering import split_in_many
 from tailwise.trees.growing import grow_trees

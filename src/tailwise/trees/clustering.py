@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.clustering import assign_nearest, dot_rows, unit_centroids
-from tailwise.kernels.problems import Rows
+from tailwise.kernels.solvers.problems import Rows
+from tailwise.kernels.trees.clustering import assign_nearest, dot_rows, unit_centroids
 
 _MAX_ROUNDS = 25
 _MAX_SHARE = 4
@@ -27,10 +27,10 @@ def split_in_two(vectors: Rows, rng: np.random.Generator) -> np.ndarray:
     margin = np.empty(n, np.float32)
     best = -np.inf
     for _ in range(_MAX_ROUNDS):
-        dot_rows(vectors.indptr, vectors.indices, vectors.data, centroids[:, 1] - centroids[:, 0], margin)
+        dot_rows(vectors, centroids[:, 1] - centroids[:, 0], margin)
         assignment[:] = 0
         assignment[np.argsort(margin, kind="stable")[n // 2 :]] = 1
-        cosine = unit_centroids(vectors.indptr, vectors.indices, vectors.data, assignment, centroids)
+        cosine = unit_centroids(vectors, assignment, centroids)
         if cosine < best + _LEAST_GAIN:
             break
         best = cosine
@@ -51,8 +51,8 @@ def split_in_many(vectors: Rows, n_clusters: int, rng: np.random.Generator) -> n
     centroids = _draw_centroids(vectors, min(n_clusters, n), rng)
     best = -np.inf
     for _ in range(_MAX_ROUNDS):
-        assign_nearest(vectors.indptr, vectors.indices, vectors.data, centroids, room, assignment)
-        cosine = unit_centroids(vectors.indptr, vectors.indices, vectors.data, assignment, centroids)
+        assign_nearest(vectors, centroids, room, assignment)
+        cosine = unit_centroids(vectors, assignment, centroids)
         if cosine < best + _LEAST_GAIN:
             break
         best = cosine

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.chunks import BITMAP, Chunks
+from tailwise.kernels.trees.chunks import BITMAP, Chunks
 
 
 def unpack_node(chunks: Chunks, node: int, n_features: int) -> sparse.csr_array:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.problems import Rows, pack_rows
+from tailwise.kernels.solvers.problems import Rows, pack_rows
+from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.parallel import map_blocks
 from tailwise.trees.structure import MAX_CHILDREN, LabelTree, tree_from_nested
 
@@ -42,14 +43,14 @@ def grow_trees(
     numbers, so trees do not depend on ``n_jobs``.
     """
     labels = np.sort(labels).astype(np.int32)
-    indptr = vectors.indptr.astype(np.int64, copy=False)
+    rows = csr_parts(vectors)
     roots: list[list[Any]] = [[] for _ in seeds]
     level = [_Growing(tree, 0, 0, labels, root) for tree, root in enumerate(roots)]
 
     def split_node(node: _Growing) -> list[np.ndarray]:
         if node.labels.size <= max_leaf or node.depth >= max_depth:
             return [node.labels]
-        own = pack_rows(indptr, vectors.indices, vectors.data, vectors.shape[1], node.labels)
+        own = pack_rows(rows, vectors.shape[1], node.labels)
         rng = np.random.default_rng([seeds[node.tree], node.depth, node.number])
         assignment = split(own, rng)
         sizes = np.bincount(assignment)

@@ -10,9 +10,9 @@ from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
 from tailwise.explanation import Explanation, Part, margin_explanation, not_ranked
-from tailwise.kernels.beam import LOGISTIC, SQUARED_HINGE
-from tailwise.kernels.chunks import Chunks
-from tailwise.kernels.solve import DEFAULT_C, Options, solve_block
+from tailwise.kernels.solvers.problems import LOGISTIC, SQUARED_HINGE, Options
+from tailwise.kernels.solvers.solve import DEFAULT_C, solve_block
+from tailwise.kernels.trees.chunks import Chunks
 from tailwise.parameters import Choice, Constraint, Flag, Integer, Number, OrNone
 from tailwise.propensity import WEIGHTING, PropensityLike
 from tailwise.rows import AS_THEY_ARE, UNIT_LENGTH, RowView, unit_rows

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.clustering import sum_rows
+from tailwise.kernels.sparse.csr import csr_parts
+from tailwise.kernels.sparse.sums import sum_groups
 from tailwise.parallel import map_blocks, row_blocks
 
 REPRESENTATIONS = ("input", "output", "joint")
@@ -42,10 +43,10 @@ def represent_labels(
 
 
 def _sum_groups(groups: sparse.csr_array, space: sparse.csr_array, n_jobs: int | None) -> sparse.csr_array:
+    members, rows = csr_parts(groups), csr_parts(space)
+
     def sum_block(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return sum_rows(
-            groups.indptr, groups.indices, block, space.indptr, space.indices, space.data, space.shape[1], _KEEP
-        )
+        return sum_groups(members, block, rows, space.shape[1], _KEEP)
 
     blocks = row_blocks(groups.shape[0], _LABELS_A_BLOCK)
     counts, features, values = zip(*map_blocks(sum_block, blocks, n_jobs=n_jobs), strict=True)

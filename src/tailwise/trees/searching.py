@@ -6,11 +6,11 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK
-from tailwise.kernels.beam import descend, search_trees
-from tailwise.kernels.chunks import Chunks
+from tailwise.kernels.sparse.csr import csr_parts
+from tailwise.kernels.trees.beam import Search, descend, search_trees
+from tailwise.kernels.trees.chunks import Chunks
 from tailwise.parallel import map_blocks, row_blocks
 from tailwise.trees.structure import LabelTree
-from tailwise.trees.training import read_only
 
 _ROWS_A_BLOCK = 256
 _SCORES_A_BLOCK = 4_000_000
@@ -32,10 +32,10 @@ def find_labels(
     """
     labels = np.empty((X.shape[0], k), np.int32)
     scores = np.empty((X.shape[0], k), np.float32)
-    rows = _plain_rows(X)
+    rows, search = csr_parts(X), Search(loss, beam, path_weight)
 
     def search_block(block: tuple[int, int]) -> None:
-        search_trees(chunks, (loss, beam, path_weight), X.shape[1], *rows, block, labels, scores)
+        search_trees(chunks, search, rows, X.shape[1], block, labels, scores)
 
     if X.shape[0] == 1:
         # Threads and progress bars would take longer to prepare than the search takes.
@@ -54,7 +54,7 @@ def find_visitors(
     """
     holds = np.zeros(tree.n_nodes, np.bool_)
     holds[np.repeat(np.arange(tree.n_nodes), np.diff(tree.first_edge))[tree.target < 0]] = True
-    rows = _plain_rows(X)
+    rows, search = csr_parts(X), Search(loss, beam, 1.0)
 
     def visit_block(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
         first, last = block
@@ -65,19 +65,13 @@ def find_visitors(
             row, at = np.nonzero((frontier >= 0) & holds[frontier])
             visitors.append(first + row)
             nodes.append(frontier[row, at])
-            below, _, frontier, logs = descend(chunks, loss, beam, *rows, first, frontier, logs, below, place_of)
+            below, _, frontier, logs = descend(chunks, search, rows, first, frontier, logs, below, place_of)
         return np.concatenate(visitors).astype(np.int32), np.concatenate(nodes)
 
     visits = map_blocks(visit_block, _row_blocks(chunks, X.shape[0], beam), n_jobs=n_jobs)
     visitor, node = (np.concatenate(part) for part in zip(*visits, strict=True))
     pairs = (np.ones(node.size, np.bool_), (node, visitor))
     return sparse.csr_array(pairs, shape=(tree.n_nodes, X.shape[0]))
-
-
-def _plain_rows(X: sparse.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The parts of X in the types for which the searches are compiled."""
-    indptr, indices = X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False)
-    return read_only(indptr), read_only(indices), read_only(X.data)
 
 
 def _row_blocks(chunks: Chunks, n_rows: int, beam: int) -> list[tuple[int, int]]:

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.chunks import Chunks, pack_chunk
-from tailwise.kernels.problems import Labels, Rows, Weights, pack_rows
+from tailwise.kernels.arrays import frozen
+from tailwise.kernels.solvers.problems import Labels, Rows, Weights, pack_rows
+from tailwise.kernels.sparse.csr import csr_parts
+from tailwise.kernels.trees.chunks import Chunks, pack_chunk
 from tailwise.parallel import map_blocks
 from tailwise.trees.structure import LabelTree
 
@@ -46,7 +48,7 @@ def train_tree(
     of the positives and of the negatives of each edge. Memory: the result twice, and the rows of one node a thread.
     """
     rows_of = Y.T.tocsr()[tree.order]
-    indptr = X.indptr.astype(np.int64, copy=False)
+    all_rows = csr_parts(X)
     visitors: sparse.csr_array | None = None
 
     def rows_below(first: int, last: int) -> np.ndarray:
@@ -57,7 +59,7 @@ def train_tree(
         rows = np.unique(rows_below(first, last))
         if visitors is not None:
             rows = np.union1d(rows, visitors.indices[slice(*visitors.indptr[block.node : block.node + 2])])
-        problem = pack_rows(indptr, X.indices, X.data, X.shape[1], None if rows.size == X.shape[0] else rows)
+        problem = pack_rows(all_rows, X.shape[1], None if rows.size == X.shape[0] else rows)
         positions = [np.searchsorted(rows, np.unique(rows_below(edge, edge + 1))) for edge in block.edges]
         sizes = [own.size for own in positions]
         labels = Labels(
@@ -102,7 +104,7 @@ def _pack_tree(tree: LabelTree, blocks: list[_Block], trained: list[Weights], n_
     packed: list[tuple[Any, ...]] = []
     for node in range(tree.n_nodes):
         own, weights = _in_order(parts.pop(node, []))
-        chunk = pack_chunk(weights.indptr, weights.features, weights.values, n_features)
+        chunk = pack_chunk(weights, n_features)
         packed.append((own, weights.bias, *chunk))
     columns: list[list[Any]] = [list(column) for column in zip(*packed, strict=True)]
     packed.clear()
@@ -153,7 +155,7 @@ def join_trees(trees: list[Chunks]) -> Chunks:
     The arrays are read-only, as those of a mapped model are, so that one compiled search serves both.
     """
     if len(trees) == 1:
-        return Chunks(*map(read_only, trees[0]))
+        return frozen(trees[0])
     nodes = np.cumsum([0] + [tree.bits.size for tree in trees])
     target = [
         np.where(tree.target >= 0, tree.target + shift, tree.target) for tree, shift in zip(trees, nodes, strict=False)
@@ -177,11 +179,4 @@ def join_trees(trees: list[Chunks]) -> Chunks:
         joined[name] = whole.astype(parts[0].dtype)
     for name in ("bias", "scale", "bits", "words", "ranks", "directory", "features", "runs", "children", "weights"):
         joined[name] = np.concatenate([getattr(tree, name) for tree in trees])
-    return Chunks(**{name: read_only(part) for name, part in joined.items()})
-
-
-def read_only(array: np.ndarray) -> np.ndarray:
-    """A view that cannot be written to."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
+    return frozen(Chunks(**joined))

@@ -11,7 +11,10 @@ _INDEX = np.int64(0xFFFFFFFF)
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def descending_key(value, index):
-    """A key whose ascending order is that of ``value`` (float32) descending, then ``index`` (below 2³¹) ascending."""
+    """A key (int64) whose ascending order is that of ``value`` descending, then ``index`` ascending.
+
+    ``value`` is a float32, not NaN; 0.0 comes before -0.0. ``index`` is from 0 to below 2³¹.
+    """
     bits = np.int64(np.float32(value).view(np.int32))
     if bits < 0:
         bits ^= np.int64(0x7FFFFFFF)
@@ -20,13 +23,16 @@ def descending_key(value, index):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def index_of(key):
-    """The index in a key."""
+    """The index in a key of :func:`descending_key`."""
     return key & _INDEX
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def sort_keys(keys, n):
-    """Sort ``keys[:n]`` (int64) ascending, in place: quicksort by the median of three, then insertion."""
+    """Sort ``keys[:n]`` (int64) ascending, in place: quicksort by the median of three, then insertion.
+
+    Equal keys are interchangeable; what follows ``n`` is not touched.
+    """
     todo = np.empty(128, np.int64)
     todo[0], todo[1] = 0, n - 1
     depth = 2

@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tailwise.kernels.centroids import clear_row, distance_of_log_q, distance_to, least_distance, log_q, spread_row
-from tailwise.kernels.sorting import descending_key, index_of, sort_keys
-from tailwise.kernels.topk import push_any_order
+from tailwise.kernels.sparse.centroids import (
+    clear_row,
+    distance_of_log_q,
+    distance_to,
+    least_distance,
+    log_q,
+    spread_row,
+)
+from tailwise.kernels.sparse.sorting import descending_key, index_of, sort_keys
+from tailwise.kernels.sparse.topk import push_any_order
 
 
 @njit(nogil=True, cache=True, boundscheck=False, fastmath={"reassoc", "contract", "nsz"})
@@ -68,24 +75,27 @@ def _add_votes(forest, leaves, total, found):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def find_leaves(x_indptr, x_indices, x_data, forest, n_features, leaves):
-    """Write the leaf node of each row in each tree into ``leaves`` (n, n_trees) int32."""
+def find_leaves(X, forest, n_features, leaves):
+    """Write the leaf node of each row of X (:class:`Csr`) in each tree into ``leaves`` (n, n_trees) int32.
+
+    ``forest`` is a :class:`tailwise.forest.layout.Forest`. Inputs may be read-only.
+    """
     dense = np.zeros(n_features, np.float32)
     margins = np.empty(forest.n_top, np.float32)
     for i in range(leaves.shape[0]):
-        row = x_indices[x_indptr[i] : x_indptr[i + 1]]
-        data = x_data[x_indptr[i] : x_indptr[i + 1]]
+        row = X.indices[X.indptr[i] : X.indptr[i + 1]]
+        data = X.data[X.indptr[i] : X.indptr[i + 1]]
         spread_row(row, data, dense)
         _find_leaves(forest, row, data, dense, margins, leaves[i])
         clear_row(row, dense)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def predict_forest(x_indptr, x_indices, x_data, block, forest, shape, labels, scores):
+def predict_forest(X, block, forest, shape, labels, scores):
     """Top-k labels of rows ``block[0]:block[1]`` by the mean share of their leaves.
 
-    ``shape`` is (n_features, n_labels). Inputs may be read-only. Writes rows of ``labels`` (n, k) int32 and
-    ``scores`` (n, k) float32, -1 and -inf where the leaves hold fewer labels.
+    X is a :class:`Csr`, ``shape`` (n_features, n_labels). Inputs may be read-only. Writes the block's rows of
+    ``labels`` (n, k) int32 and ``scores`` (n, k) float32, -1 and -inf where the leaves hold fewer labels.
     """
     n_features, n_labels = shape
     n_trees = forest.n_trees
@@ -96,8 +106,8 @@ def predict_forest(x_indptr, x_indices, x_data, block, forest, shape, labels, sc
     leaves = np.empty(n_trees, np.int32)
     for i in range(block[0], block[1]):
         _clear_topk(labels[i], scores[i])
-        row = x_indices[x_indptr[i] : x_indptr[i + 1]]
-        data = x_data[x_indptr[i] : x_indptr[i + 1]]
+        row = X.indices[X.indptr[i] : X.indptr[i + 1]]
+        data = X.data[X.indptr[i] : X.indptr[i + 1]]
         spread_row(row, data, dense)
         _find_leaves(forest, row, data, dense, margins, leaves)
         clear_row(row, dense)
@@ -107,7 +117,7 @@ def predict_forest(x_indptr, x_indices, x_data, block, forest, shape, labels, sc
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def predict_reranked(x_indptr, x_indices, x_data, tail_data, block, forest, centroids, alpha, shape, labels, scores):
+def predict_reranked(X, tail_data, block, forest, centroids, alpha, shape, labels, scores):
     """As :func:`predict_forest`, by ``α ln P(l|x) + (1-α) ln q_l(x)`` over the labels that the leaves hold.
 
     ``tail_data`` are the values of the same entries as the centroids see them.
@@ -128,11 +138,11 @@ def predict_reranked(x_indptr, x_indices, x_data, tail_data, block, forest, cent
     slack = 1e-4 * centroids.gamma
     for i in range(block[0], block[1]):
         _clear_topk(labels[i], scores[i])
-        row = x_indices[x_indptr[i] : x_indptr[i + 1]]
-        data = x_data[x_indptr[i] : x_indptr[i + 1]]
+        row = X.indices[X.indptr[i] : X.indptr[i + 1]]
+        data = X.data[X.indptr[i] : X.indptr[i + 1]]
         spread_row(row, data, dense)
         _find_leaves(forest, row, data, dense, margins, leaves)
-        square = spread_row(row, tail_data[x_indptr[i] : x_indptr[i + 1]], dense)
+        square = spread_row(row, tail_data[X.indptr[i] : X.indptr[i + 1]], dense)
         n_found = _add_votes(forest, leaves, total, found)
         by_forest = np.empty(n_found, np.float32)
         hope = np.empty(n_found, np.float32)

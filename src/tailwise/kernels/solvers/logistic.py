@@ -13,7 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from tailwise.kernels.lanes import LANES, add_lanes, dot_lanes, newton_lanes, sigmoid_lanes, zero_lanes
+from tailwise.kernels.arrays import grown
+from tailwise.kernels.random import shuffle, shuffle_state
+from tailwise.kernels.solvers.lanes import LANES, add_lanes, dot_lanes, newton_lanes, sigmoid_lanes, zero_lanes
 
 _NEWTON_STEPS = 20
 _START_LENGTH = 10.0
@@ -39,10 +41,10 @@ class _Room(NamedTuple):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def solve_logistic(rows, labels, settings):
-    """Solve every label of ``labels``; returns as :func:`tailwise.kernels.svm.solve_svm`.
+def solve_logistic(rows, labels, options):
+    """Solve every label of ``labels``; takes and returns the same as :func:`tailwise.kernels.solvers.svm.solve_svm`.
 
-    ``settings.max_rounds`` bounds the passes over the rows. A bias centre of NaN means the label's log-odds. A
+    ``options.max_rounds`` bounds the passes over the rows. A bias centre of NaN means the label's log-odds. A
     label's result does not depend on the others.
     """
     n_labels = labels.indptr.shape[0] - 1
@@ -58,26 +60,22 @@ def solve_logistic(rows, labels, settings):
         in_use = min(LANES, n_labels - first)
         weights = zero_lanes(n_features)
         biases = np.zeros(LANES, np.float32)
-        _begin(rows, labels, first, in_use, weights, biases, costs, logits, settings)
+        _begin(rows, labels, first, in_use, weights, biases, costs, logits, options)
         worst = np.full(LANES, np.float32(np.inf), np.float32)
-        state = np.uint64(settings.seed * 2 + 88172645463325252)
+        state = shuffle_state(options.seed)
         for row in range(n_rows):
             order[row] = row
-        for _ in range(settings.max_rounds):
-            state = _shuffle(order, state)
-            if not _sweep(rows, order, in_use, weights, biases, costs, logits, worst, settings):
+        for _ in range(options.max_rounds):
+            state = shuffle(order, n_rows, state)
+            if not _sweep(rows, order, in_use, weights, biases, costs, logits, worst, options):
                 break
-        if used + in_use * n_features > values.shape[0]:
-            room = 2 * used + in_use * n_features
-            longer_features, longer_values = np.empty(room, np.int32), np.empty(room, np.float32)
-            for n in range(used):
-                longer_features[n], longer_values[n] = features[n], values[n]
-            features, values = longer_features, longer_values
+        features = grown(features, used, used + in_use * n_features)
+        values = grown(values, used, used + in_use * n_features)
         for lane in range(in_use):
             begin[first + lane], bias[first + lane] = used, biases[lane]
             for feature in range(n_features):
                 weight = weights[np.uint64(feature * LANES + lane)]
-                if abs(weight) >= settings.prune and weight != 0:
+                if abs(weight) >= options.prune and weight != 0:
                     features[used], values[used] = feature, weight
                     used += 1
             count[first + lane] = used - begin[first + lane]
@@ -85,19 +83,7 @@ def solve_logistic(rows, labels, settings):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _shuffle(order, state):
-    size = order.shape[0]
-    for place in range(size - 1):
-        state ^= state << np.uint64(13)
-        state ^= state >> np.uint64(7)
-        state ^= state << np.uint64(17)
-        other = place + np.int64((state >> np.uint64(33)) % np.uint64(size - place))
-        order[place], order[other] = order[other], order[place]
-    return state
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _begin(rows, labels, first, in_use, weights, biases, costs, logits, settings):
+def _begin(rows, labels, first, in_use, weights, biases, costs, logits, options):
     """Start near the solution of rare labels: ``w`` proportional to the mean of positives minus the mean of all.
 
     ``costs`` becomes +C for a positive and -C for a negative; its α is σ(logit) C.
@@ -108,7 +94,7 @@ def _begin(rows, labels, first, in_use, weights, biases, costs, logits, settings
         label = first + lane
         positives = labels.indptr[label + 1] - labels.indptr[label]
         odds = (positives + 0.5) / (n_rows - positives + 0.5)
-        biases[lane] = np.log(odds) if np.isnan(settings.bias_centre) else settings.bias_centre
+        biases[lane] = np.log(odds) if np.isnan(options.bias_centre) else options.bias_centre
         total = 0.0
         for a in range(labels.indptr[label], labels.indptr[label + 1]):
             total += labels.positive_costs[a]
@@ -123,7 +109,7 @@ def _begin(rows, labels, first, in_use, weights, biases, costs, logits, settings
         for a in range(labels.indptr[label], labels.indptr[label + 1]):
             costs[labels.positions[a] * LANES + lane] = labels.positive_costs[a]
             logits[labels.positions[a] * LANES + lane] = positive
-    scale_squared = np.float32(settings.bias_scale * settings.bias_scale)
+    scale_squared = np.float32(options.bias_scale * options.bias_scale)
     for row in range(n_rows):
         for lane in range(in_use):
             at = np.uint64(row * LANES + lane)
@@ -133,7 +119,7 @@ def _begin(rows, labels, first, in_use, weights, biases, costs, logits, settings
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _sweep(rows, order, in_use, weights, biases, costs, logits, worst, settings):
+def _sweep(rows, order, in_use, weights, biases, costs, logits, worst, options):
     """One pass of coordinate descent over ``order``; lanes whose last pass was within tolerance rest.
 
     Returns whether a lane is still at work.
@@ -149,11 +135,11 @@ def _sweep(rows, order, in_use, weights, biases, costs, logits, worst, settings)
         np.empty(LANES, np.float32),
         np.empty(LANES, np.float32),
     )
-    scale_squared = np.float32(settings.bias_scale * settings.bias_scale)
-    ignored = np.float32(_IGNORED * settings.tol)
+    scale_squared = np.float32(options.bias_scale * options.bias_scale)
+    ignored = np.float32(_IGNORED * options.tol)
     working = False
     for lane in range(in_use):
-        if worst[lane] > settings.tol:
+        if worst[lane] > options.tol:
             at_work[lane] = 1
             worst[lane] = 0
             working = True

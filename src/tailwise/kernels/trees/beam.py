@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
-from tailwise.kernels.chunks import BITMAP, count_bits, hash_feature
-from tailwise.kernels.topk import push_any_order
+from tailwise.kernels.arrays import grown
+from tailwise.kernels.solvers.problems import LOGISTIC
+from tailwise.kernels.sparse.topk import push_any_order
+from tailwise.kernels.trees.chunks import BITMAP, count_bits, hash_feature
 
-SQUARED_HINGE, LOGISTIC = 0, 1
 _MAP_PAYS = 2
 """Rows whose entries outnumber a node's features so many times are scored through a dense map of the features."""
+
+
+class Search(NamedTuple):
+    """How to search: a label's log-probability is its own edge's plus ``path_weight`` times the sum of those above."""
+
+    loss: int
+    """of the edges, ``SQUARED_HINGE`` or ``LOGISTIC``"""
+    beam: int
+    """nodes that a row keeps at each depth"""
+    path_weight: float
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -89,7 +102,7 @@ def _add_dense(places, x_data, weights, total):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _score_level(chunks, loss, x_indptr, x_indices, x_data, first_row, frontier, offsets, below, place_of):
+def _score_level(chunks, loss, X, first_row, frontier, offsets, below, place_of):
     """Log-probabilities of the edges below the frontier, into ``below`` at each pair's offset.
 
     The pairs (row, node) are visited node by node, so that a chunk comes from memory once for all its rows.
@@ -111,7 +124,7 @@ def _score_level(chunks, loss, x_indptr, x_indices, x_data, first_row, frontier,
     pairs = np.empty(begin[-1], np.int64)
     longest = 0
     for row in range(first_row, first_row + n_rows):
-        longest = max(longest, x_indptr[row + 1] - x_indptr[row])
+        longest = max(longest, X.indptr[row + 1] - X.indptr[row])
     places = np.empty(longest, np.uint32)
     fill = begin.copy()
     for i in range(n_rows):
@@ -126,7 +139,7 @@ def _score_level(chunks, loss, x_indptr, x_indices, x_data, first_row, frontier,
         entries = 0
         for pair in mine:
             row = first_row + pair // width
-            entries += x_indptr[row + 1] - x_indptr[row]
+            entries += X.indptr[row + 1] - X.indptr[row]
         bits = chunks.bits[node]
         words = chunks.words[chunks.first_word[node] : chunks.first_word[node + 1]]
         ranks = chunks.ranks[chunks.first_word[node] : chunks.first_word[node + 1]]
@@ -143,7 +156,8 @@ def _score_level(chunks, loss, x_indptr, x_indices, x_data, first_row, frontier,
         n_children = chunks.first_edge[node + 1] - first_edge
         for pair in mine:
             row = first_row + pair // width
-            indices, data = x_indices[x_indptr[row] : x_indptr[row + 1]], x_data[x_indptr[row] : x_indptr[row + 1]]
+            indices = X.indices[X.indptr[row] : X.indptr[row + 1]]
+            data = X.data[X.indptr[row] : X.indptr[row + 1]]
             if bits == BITMAP:
                 _locate_in_bitmap(words, ranks, indices, places)
             elif mapped:
@@ -167,20 +181,15 @@ def _score_level(chunks, loss, x_indptr, x_indices, x_data, first_row, frontier,
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _grown(array, size):
-    if size <= array.shape[0]:
-        return array
-    larger = np.empty(max(size, 2 * array.shape[0]), array.dtype)
-    larger[: array.shape[0]] = array
-    return larger
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def descend(chunks, loss, beam, x_indptr, x_indices, x_data, first_row, frontier, logs, below, place_of):
+def descend(chunks, search, X, first_row, frontier, logs, below, place_of):
     """One level down: ``(below, offsets, next frontier, its logs)``.
 
-    ``below`` has the log-probabilities of the edges below ``frontier[i, j]`` from ``offsets[i, j]`` on. A row's next
-    frontier are the ``beam`` most probable nodes there (ties: the lower node), -1 where there are fewer.
+    ``frontier`` (n, width) int32 are the nodes, -1 for none, that rows ``first_row``… of X (:class:`Csr`) have come to,
+    ``logs`` (n, width) float32 their log-probabilities. ``below`` has the log-probabilities of the edges below
+    ``frontier[i, j]`` from ``offsets[i, j]`` on. A row's next frontier are the ``search.beam`` most probable nodes
+    there (ties: the lower node), -1 where there are fewer. Writes ``below`` (float32; a longer one is returned if that
+    given is too short) and, while it runs, ``place_of`` (n_features,) uint32, which is zero before and after and needs
+    no entries for a single row. The rest may be read-only.
     """
     n_rows, width = frontier.shape
     offsets = np.empty((n_rows, width), np.int64)
@@ -195,11 +204,10 @@ def descend(chunks, loss, beam, x_indptr, x_indices, x_data, first_row, frontier
                 for edge in range(chunks.first_edge[node], chunks.first_edge[node + 1]):
                     inner += chunks.target[edge] >= 0
         widest = max(widest, inner)
-    if size > below.shape[0]:
-        below = np.empty(max(size, 2 * below.shape[0]), np.float32)
-    _score_level(chunks, loss, x_indptr, x_indices, x_data, first_row, frontier, offsets, below, place_of)
-    next_frontier = np.full((n_rows, min(widest, beam)), -1, np.int32)
-    next_logs = np.full((n_rows, min(widest, beam)), -np.inf, np.float32)
+    below = grown(below, 0, size)
+    _score_level(chunks, search.loss, X, first_row, frontier, offsets, below, place_of)
+    next_frontier = np.full((n_rows, min(widest, search.beam)), -1, np.int32)
+    next_logs = np.full((n_rows, min(widest, search.beam)), -np.inf, np.float32)
     if next_frontier.shape[1] > 0:
         for i in range(n_rows):
             for j in range(width):
@@ -214,17 +222,15 @@ def descend(chunks, loss, beam, x_indptr, x_indices, x_data, first_row, frontier
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def search_trees(chunks, how, n_features, x_indptr, x_indices, x_data, block, labels, scores):
+def search_trees(chunks, search, X, n_features, block, labels, scores):
     """Top-k labels of rows ``block[0]:block[1]`` by the mean over trees of their probabilities.
 
-    ``how`` is (loss, beam, path weight): a label's log-probability is that of its own edge plus path weight times the
-    sum of those above. At each depth of a tree a row keeps its ``beam`` most probable nodes (ties: the lower node). A
-    label that no beam reaches has probability 0 in that tree; one that no tree reaches is not predicted. All inputs
-    may be read-only. Writes rows of ``labels`` (n, k) int32 and ``scores`` (n, k) float32. A row's result does not
-    depend on the others.
+    At each depth of a tree a row keeps its ``search.beam`` most probable nodes (ties: the lower node). A label that no
+    beam reaches has probability 0 in that tree; one that no tree reaches is not predicted. All inputs may be read-only.
+    Writes the block's rows of ``labels`` (n, k) int32 and ``scores`` (n, k) float32. A row's result does not depend on
+    the others.
     """
-    loss, beam, path_weight = how
-    path_weight = np.float32(path_weight)
+    path_weight = np.float32(search.path_weight)
     first_row, last_row = block
     n_rows = last_row - first_row
     n_trees = chunks.roots.shape[0]
@@ -239,11 +245,11 @@ def search_trees(chunks, how, n_features, x_indptr, x_indices, x_data, block, la
         logs = np.zeros((n_rows, 1), np.float32)
         while frontier.shape[1] > 0:
             below, offsets, next_frontier, next_logs = descend(
-                chunks, loss, beam, x_indptr, x_indices, x_data, first_row, frontier, logs, below, place_of
+                chunks, search, X, first_row, frontier, logs, below, place_of
             )
             room = n_found + below.shape[0]
-            found_row, found_label = _grown(found_row, room), _grown(found_label, room)
-            found_log = _grown(found_log, room)
+            found_row, found_label = grown(found_row, n_found, room), grown(found_label, n_found, room)
+            found_log = grown(found_log, n_found, room)
             for i in range(n_rows):
                 for j in range(frontier.shape[1]):
                     if frontier[i, j] < 0:

@@ -7,10 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from tailwise.kernels.l1_logistic import Columns, fit_l1_logistic
-from tailwise.kernels.ndcg_split import NodeLabels, alternate_sides, discount_of_rank
+from tailwise.kernels.arrays import grown
+from tailwise.kernels.forest.ndcg_split import NodeLabels, alternate_sides, discount_of_rank
 from tailwise.kernels.random import random_bits
-from tailwise.kernels.sorting import descending_key, index_of, sort_keys
+from tailwise.kernels.solvers.l1_logistic import fit_l1_logistic
+from tailwise.kernels.sparse.columns import Columns
+from tailwise.kernels.sparse.sorting import descending_key, index_of, sort_keys
 
 _TRIES = 3
 _ONE = np.uint64(1)
@@ -52,17 +54,6 @@ class Tree(NamedTuple):
     leaf_indptr: np.ndarray
     leaf_labels: np.ndarray
     leaf_shares: np.ndarray
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _room_for(array, used, more):
-    """``array``, or a copy of at least twice the length when ``more`` entries do not fit after ``used``."""
-    if used + more <= array.shape[0]:
-        return array
-    larger = np.empty(max(2 * array.shape[0], used + more), array.dtype)
-    for a in range(used):
-        larger[a] = array[a]
-    return larger
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -228,8 +219,9 @@ def grow_tree(columns, features, row_sizes, labels, settings, seed):
     """Grow one tree on the rows of ``columns`` (n, n_columns), whose labels are ``labels``; returns a Tree.
 
     ``features`` (n_columns,) are the columns' features; the last column is all ones. ``row_sizes`` (n,) counts each
-    row's entries. Depth first, so that beside the input about twice its size is held. The same seed gives the same
-    tree. The arrays are views of larger ones.
+    row's entries. Depth first, so that beside the input about twice its size is held. The same seed (uint64) gives the
+    same tree. Nothing given is written to; ``columns`` and ``features`` must be writable all the same, because those
+    of other nodes are. The arrays returned are views of larger ones.
     """
     n = labels.scale.shape[0]
     ones = features[-1]
@@ -277,8 +269,8 @@ def grow_tree(columns, features, row_sizes, labels, settings, seed):
         if members.shape[0] > settings.max_leaf:
             n_positive = _separate(columns, node_labels, discounts, settings, state, w, margins)
         if n_positive > 0:
-            weight_indices = _room_for(weight_indices, used_weights, w.shape[0])
-            weights = _room_for(weights, used_weights, w.shape[0])
+            weight_indices = grown(weight_indices, used_weights, used_weights + w.shape[0])
+            weights = grown(weights, used_weights, used_weights + w.shape[0])
             for j in range(w.shape[0]):
                 if features[j] == ones:
                     bias[node] = w[j]

@@ -16,23 +16,15 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from tailwise.kernels.arrays import grown
+from tailwise.kernels.solvers.penalty import violation
+
 _FAST = {"contract", "nsz", "reassoc", "arcp"}
 _NEWCOMERS = 64
 _LEVELS = 64
 _INNER_TOL = 0.1
 _SEARCH_STEPS = 30
 _FIRST_BIAS = -2.0
-
-
-class Columns(NamedTuple):
-    """The same rows by feature: entries ``indptr[j] : indptr[j + 1]`` are feature j's."""
-
-    indptr: np.ndarray
-    """(n_local + 1,) int64"""
-    rows: np.ndarray
-    """(nnz,) int32"""
-    values: np.ndarray
-    """(nnz,) float32"""
 
 
 class _Label(NamedTuple):
@@ -59,29 +51,11 @@ class _Label(NamedTuple):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def to_columns(rows):
-    """:class:`Columns` of packed rows, in O(non-zeros)."""
-    indptr = np.zeros(rows.features.shape[0] + 1, np.int64)
-    for a in range(rows.indices.shape[0]):
-        indptr[rows.indices[a] + 1] += 1
-    for j in range(rows.features.shape[0]):
-        indptr[j + 1] += indptr[j]
-    place = indptr[:-1].copy()
-    members = np.empty(rows.indices.shape[0], np.int32)
-    values = np.empty(rows.indices.shape[0], np.float32)
-    for row in range(rows.squares.shape[0]):
-        for a in range(rows.indptr[row], rows.indptr[row + 1]):
-            j = rows.indices[a]
-            members[place[j]], values[place[j]] = row, rows.data[a]
-            place[j] += 1
-    return Columns(indptr, members, values)
+def solve_l1(rows, columns, labels, options):
+    """Solve every label of ``labels``; takes and returns the same as :func:`tailwise.kernels.solvers.svm.solve_svm`.
 
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def solve_l1(rows, columns, labels, settings):
-    """Solve every label of ``labels``; returns as :func:`tailwise.kernels.svm.solve_svm`.
-
-    ``settings.tol`` is the largest violation of a feature's optimality condition, in units of the penalty.
+    ``columns`` are the same rows by feature, only read. ``options.tol`` is the largest violation of a feature's
+    optimality condition, in units of the penalty; the loss is the squared hinge whatever ``options`` says.
     """
     n_labels = labels.indptr.shape[0] - 1
     n_rows, n_features = rows.squares.shape[0], rows.features.shape[0]
@@ -101,19 +75,15 @@ def solve_l1(rows, columns, labels, settings):
     )
     used = 0
     for label in range(n_labels):
-        _begin(labels, label, problem, settings)
-        _solve(rows, columns, problem, settings)
-        if used + n_features > values.shape[0]:
-            longer_features = np.empty(2 * used + n_features, np.int32)
-            longer_values = np.empty(2 * used + n_features, np.float32)
-            for n in range(used):
-                longer_features[n], longer_values[n] = features[n], values[n]
-            features, values = longer_features, longer_values
+        _begin(labels, label, problem, options)
+        _solve(rows, columns, problem, options)
+        features = grown(features, used, used + n_features)
+        values = grown(values, used, used + n_features)
         begin[label] = used
-        bias[label] = settings.bias_centre + settings.bias_scale * problem.weights[n_features]
+        bias[label] = options.bias_centre + options.bias_scale * problem.weights[n_features]
         for feature in range(n_features):
             weight = problem.weights[feature]
-            if abs(weight) >= settings.prune and weight != 0:
+            if abs(weight) >= options.prune and weight != 0:
                 features[used], values[used] = feature, weight
                 used += 1
         count[label] = used - begin[label]
@@ -121,14 +91,14 @@ def solve_l1(rows, columns, labels, settings):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _begin(labels, label, problem, settings):
+def _begin(labels, label, problem, options):
     """Start at w = 0 and a bias so low that only negatives which resemble a positive will ever have a loss."""
     for feature in range(problem.weights.shape[0]):
         problem.weights[feature] = 0
-    bias = settings.bias_centre
-    if settings.bias_scale > 0:
+    bias = options.bias_centre
+    if options.bias_scale > 0:
         bias = np.float32(_FIRST_BIAS)
-        problem.weights[-1] = (bias - settings.bias_centre) / settings.bias_scale
+        problem.weights[-1] = (bias - options.bias_centre) / options.bias_scale
     for row in range(problem.slack.shape[0]):
         problem.slack[row] = 1 + bias
         problem.costs[row] = -labels.negative_costs[label]
@@ -138,18 +108,18 @@ def _begin(labels, label, problem, settings):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _solve(rows, columns, problem, settings):
-    scale = np.float32(settings.bias_scale)
+def _solve(rows, columns, problem, options):
+    scale = np.float32(options.bias_scale)
     violations = np.empty(problem.weights.shape[0], np.float32)
-    for round_ in range(settings.max_rounds):
+    for round_ in range(options.max_rounds):
         n_active = _find_active(problem)
         _fill_gradient(rows, problem, n_active, scale)
         # While no negative has a loss the bias would rise until all of them have one.
         size, worst = _choose(problem, violations, scale > 0 and round_ > 0)
-        if worst <= settings.tol and round_ > 0:
+        if worst <= options.tol and round_ > 0:
             return
-        accuracy = np.float32(max(_INNER_TOL * worst, 0.25 * settings.tol))
-        _minimise_part(rows, problem, n_active, size, scale, accuracy, settings.max_sweeps)
+        accuracy = np.float32(max(_INNER_TOL * worst, 0.25 * options.tol))
+        _minimise_part(rows, problem, n_active, size, scale, accuracy, options.max_sweeps)
         _fill_change(columns, problem, size, scale)
         if not _move(problem, size):
             return
@@ -187,13 +157,13 @@ def _choose(problem, violations, with_bias):
         violations[j] = 0
         if j == n_features and not with_bias:
             continue
-        violation = _violation(problem.weights[j], problem.gradient[j])
-        worst = max(worst, violation)
+        off = violation(problem.weights[j], problem.gradient[j])
+        worst = max(worst, off)
         if problem.weights[j] != 0:
             problem.chosen[size] = j
             size += 1
         else:
-            violations[j] = violation
+            violations[j] = off
     bar = _bar_for(violations, worst, _NEWCOMERS + size)
     for j in range(n_features + 1):
         if violations[j] > 0 and violations[j] >= bar:
@@ -214,16 +184,6 @@ def _bar_for(violations, worst, wanted):
         level -= 1
         total += counts[level]
     return np.float32(worst * level / _LEVELS)
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _violation(weight, gradient):
-    one = np.float32(1)
-    if weight > 0:
-        return abs(gradient + one)
-    if weight < 0:
-        return abs(gradient - one)
-    return max(abs(gradient) - one, np.float32(0))
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -314,7 +274,7 @@ def _minimise_part(rows, problem, n_active, size, scale, accuracy, max_sweeps):
             else:
                 step = -weight
             if step != 0:
-                worst = max(worst, _violation(weight, first))
+                worst = max(worst, violation(weight, first))
                 # Exactly to zero, where the sum of steps would leave a rounding error of a weight.
                 problem.steps[n] = problem.steps[n] + step if weight + step != 0 else -start
                 for a in range(np.uint64(indptr[n]), np.uint64(indptr[n + 1])):

@@ -26,7 +26,7 @@ class Centroids(NamedTuple):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def log_q(gamma, distance):
-    """``ln q = -ln(1 + exp(γ/2 · distance))``; -inf at inf."""
+    """``ln q = -ln(1 + exp(γ/2 · distance))``; -inf at inf. A negative distance, from rounding, counts as 0."""
     t = 0.5 * gamma * max(distance, 0.0)
     return -(t + np.log1p(np.exp(-t)))
 
@@ -51,7 +51,7 @@ def _dot_and_square(centroids, start, stop, dense):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def least_distance(centroids, label, square):
-    """The smallest distance that a row of squared length ``square`` can have."""
+    """The smallest distance that a row of squared length ``square`` can have. Reads only."""
     return square + centroids.offsets[label] - 2.0 * np.sqrt(square) * centroids.lengths[label]
 
 
@@ -59,7 +59,7 @@ def least_distance(centroids, label, square):
 def distance_to(centroids, label, dense, square, worst):
     """The distance of x, which is in ``dense``, ``square`` its squared length; inf once it must exceed ``worst``.
 
-    The largest entries of v come first, so that what is left of its length soon bounds what is left of x·v.
+    The largest entries of v come first, so that what is left of its length soon bounds what is left of x·v. Reads only.
     """
     start, end = centroids.indptr[label], centroids.indptr[label + 1]
     constant = square + centroids.offsets[label]
@@ -77,7 +77,10 @@ def distance_to(centroids, label, dense, square, worst):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def spread_row(indices, data, dense):
-    """Write a sparse row into ``dense``, which is zero elsewhere; returns the row's squared length."""
+    """Write a sparse row into ``dense``, which is zero elsewhere; returns the row's squared length.
+
+    ``indices`` has none twice; both may be read-only.
+    """
     square = 0.0
     for a in range(indices.shape[0]):
         dense[indices[a]] = data[a]
@@ -87,25 +90,25 @@ def spread_row(indices, data, dense):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def clear_row(indices, dense):
-    """Undo :func:`spread_row`."""
+    """Undo :func:`spread_row`: ``dense`` is zero at ``indices`` again."""
     for a in range(indices.shape[0]):
         dense[indices[a]] = 0
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def score_candidates(x_indptr, x_indices, x_data, block, centroids, n_features, labels, scores):
+def score_by_centroids(X, block, centroids, n_features, labels, scores):
     """``ln q_l(x)`` for the candidate ``labels`` (n, k) of rows ``block[0]:block[1]`` into ``scores`` (n, k).
 
-    A candidate -1, and a label without training rows, gets -inf.
+    ``X`` is a :class:`Csr`; a candidate -1, and a label without training rows, gets -inf. Inputs may be read-only.
     """
     dense = np.zeros(n_features, np.float32)
     for i in range(block[0], block[1]):
-        start, stop = x_indptr[i], x_indptr[i + 1]
-        square = spread_row(x_indices[start:stop], x_data[start:stop], dense)
+        start, stop = X.indptr[i], X.indptr[i + 1]
+        square = spread_row(X.indices[start:stop], X.data[start:stop], dense)
         for j in range(labels.shape[1]):
             label = labels[i, j]
             if label < 0 or centroids.offsets[label] == np.inf:
                 scores[i, j] = -np.inf
             else:
                 scores[i, j] = log_q(centroids.gamma, distance_to(centroids, label, dense, square, np.inf))
-        clear_row(x_indices[start:stop], dense)
+        clear_row(X.indices[start:stop], dense)

@@ -51,7 +51,7 @@ def hash_words(codes, starts, is_word, longest_run, stop, out):
 
     ``codes`` (uint32) are the code points of all texts, text i at ``starts[i]:starts[i + 1]``; words in the hash table
     ``stop`` (see :func:`build_table`) do not count. ``out`` needs room for ``longest_run * (codes.size // 3 + texts)``
-    terms. Returns the number of terms.
+    terms and is written; the rest may be read-only. Returns the number of terms.
     """
     n = 0
     recent = np.zeros(longest_run, np.uint64)
@@ -95,8 +95,8 @@ def hash_pieces(codes, starts, is_word, shortest, longest, out):
     """Pieces of ``shortest``…``longest`` characters of each word with a space around it: scikit-learn's ``char_wb``.
 
     Words are runs of characters for which ``is_word`` holds. The characters around a word, which must exist in
-    ``codes``, count as spaces. ``out`` needs room for ``(longest - shortest + 1) * 2 * (codes.size + texts)`` terms.
-    Returns their number.
+    ``codes``, count as spaces. ``out`` needs room for ``(longest - shortest + 1) * 2 * (codes.size + texts)`` terms and
+    is written; the rest may be read-only. Returns the number of terms.
     """
     n = 0
     out.indptr[0] = 0
@@ -151,7 +151,11 @@ def count_distinct(terms, keys, facts):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def build_table(hashes, keys, values):
-    """An open-addressing table from each hash to its place: ``keys`` (uint64 zeros, power of two) and ``values``."""
+    """An open-addressing table from each hash to its place: ``keys`` (uint64) and ``values`` (int32), both written.
+
+    ``keys`` starts as zeros, its size a power of two and larger than the number of ``hashes``; of equal hashes the
+    last place counts.
+    """
     for i in range(hashes.size):
         at = _slot(keys, hashes[i])
         keys[at] = hashes[i]
@@ -162,7 +166,8 @@ def build_table(hashes, keys, values):
 def count_known(terms, keys, values, n_features, indptr, indices, counts):
     """Count the terms that are in the table, text by text, as CSR rows with sorted indices; returns the entries.
 
-    ``indices`` (int32) and ``counts`` (float32) have room for all terms; ``indptr`` is (texts + 1,) int64.
+    ``indices`` (int32) and ``counts`` (float32) have room for all terms; ``indptr`` is (texts + 1,) int64. The three
+    are written; the table of :func:`build_table`, whose values are below ``n_features``, and the terms are read.
     """
     seen = np.zeros(n_features, np.int32)
     n = 0

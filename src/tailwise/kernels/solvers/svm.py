@@ -19,27 +19,16 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from tailwise.kernels.lanes import LANES, dot_lanes, zero_lanes
+from tailwise.kernels.arrays import grown
+from tailwise.kernels.random import shuffle, shuffle_state
+from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
+from tailwise.kernels.solvers.problems import SQUARED_HINGE
 
 _FAST = {"contract", "nsz", "reassoc", "arcp"}
 _NEGATIVES_TO_START = 64
 _SWEEPS = 5
 _NEWCOMERS = 256
 _BINS = 256
-
-
-class Settings(NamedTuple):
-    """How to solve; :func:`tailwise.kernels.solve.solve_block` documents the fields and owns the defaults."""
-
-    squared: bool
-    l1: float
-    tol: float
-    max_rounds: int
-    max_sweeps: int
-    bias_centre: float
-    bias_scale: float
-    prune: float
-    seed: int
 
 
 class _Lanes(NamedTuple):
@@ -73,11 +62,13 @@ class _Sets(NamedTuple):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def solve_svm(rows, labels, settings):
+def solve_svm(rows, labels, options):
     """Solve every label of ``labels`` over ``rows``; returns (begin, count, local features, values, bias).
 
     A label's weights are ``values[begin : begin + count]``. They depend neither on the other labels of the block
     nor on their order: a lane whose label is done takes the next one, and lanes never exchange anything.
+    Positions ascend within a label; ``rows`` and ``labels`` are only read; ``options`` has numbers only, and a loss of
+    ``SQUARED_HINGE`` or ``HINGE``. :func:`tailwise.kernels.solvers.solve.solve_block` puts the result in order.
     """
     n_labels = labels.indptr.shape[0] - 1
     n_rows, n_features = rows.squares.shape[0], rows.features.shape[0]
@@ -92,7 +83,7 @@ def solve_svm(rows, labels, settings):
     )
     sets = _make_sets(_NEWCOMERS)
     scores = np.empty(n_rows * LANES, np.float32)
-    dense = np.zeros((2 if settings.l1 > 0 else 1, n_features), np.float32)
+    dense = np.zeros((2 if options.l1 > 0 else 1, n_features), np.float32)
     begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
     bias = np.empty(n_labels, np.float32)
     features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
@@ -101,10 +92,10 @@ def solve_svm(rows, labels, settings):
         for lane in range(LANES):
             while True:
                 label = lanes.label[lane]
-                if label >= 0 and (lanes.error[lane] <= settings.tol or lanes.rounds[lane] >= settings.max_rounds):
-                    if used + n_features > values.shape[0]:
-                        features, values = _longer(features, n_features), _longer(values, n_features)
-                    count[label] = _take(lanes, lane, settings.prune, features, values, used)
+                if label >= 0 and (lanes.error[lane] <= options.tol or lanes.rounds[lane] >= options.max_rounds):
+                    features = grown(features, used, used + n_features)
+                    values = grown(values, used, used + n_features)
+                    count[label] = _take(lanes, lane, options.prune, features, values, used)
                     begin[label], bias[label] = used, lanes.bias[lane]
                     used += count[label]
                     _forget(lanes, lane, sets)
@@ -116,13 +107,13 @@ def solve_svm(rows, labels, settings):
                     label = lanes.label[lane] = next_label
                     next_label += 1
                     lanes.rounds[lane] = 0
-                    lanes.bias[lane] = settings.bias_centre
+                    lanes.bias[lane] = options.bias_centre
                     sets = _roomier(sets, 2 * (labels.indptr[label + 1] - labels.indptr[label]) + _NEGATIVES_TO_START)
                     _start(labels, label, lanes, lane, sets)
-                _descend(rows, lanes, lane, sets, dense, settings)
+                _descend(rows, lanes, lane, sets, dense, options)
                 _settle(lanes, lane, sets, labels.negative_costs[label])
                 # The last descent needs no scan after it: the lane takes its next label at once.
-                if lanes.rounds[lane] < settings.max_rounds:
+                if lanes.rounds[lane] < options.max_rounds:
                     break
         if done == n_labels:
             return begin, count, features, values, bias
@@ -134,7 +125,7 @@ def solve_svm(rows, labels, settings):
         for lane in range(LANES):
             if lanes.label[lane] >= 0:
                 sets = _roomier(sets, 3 * lanes.size[lane] + _NEWCOMERS)
-                _admit(lanes, lane, sets, scores, labels.negative_costs[lanes.label[lane]], settings)
+                _admit(lanes, lane, sets, scores, labels.negative_costs[lanes.label[lane]], options)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -154,14 +145,6 @@ def _roomier(sets, capacity):
             new.rows[lane, n] = sets.rows[lane, n]
             new.costs[lane, n] = sets.costs[lane, n]
             new.alphas[lane, n] = sets.alphas[lane, n]
-    return new
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _longer(array, extra):
-    new = np.empty(2 * array.shape[0] + extra, array.dtype)
-    for n in range(array.shape[0]):
-        new[n] = array[n]
     return new
 
 
@@ -235,24 +218,13 @@ def _add_soft(dense, l1, indices, data, start, stop, step):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _shuffle(order, active, state):
-    for place in range(active - 1):
-        state ^= state << np.uint64(13)
-        state ^= state >> np.uint64(7)
-        state ^= state << np.uint64(17)
-        other = place + np.int64((state >> np.uint64(33)) % np.uint64(active - place))
-        order[place], order[other] = order[other], order[place]
-    return state
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _descend(rows, lanes, lane, sets, dense, settings):
+def _descend(rows, lanes, lane, sets, dense, options):
     """Coordinate descent over one working set, with LIBLINEAR's shrinking."""
     for feature in range(dense.shape[1]):
         dense[0, feature] = lanes.weights[np.uint64(feature * LANES + lane)]
     members, costs, alphas = sets.rows[lane], sets.costs[lane], sets.alphas[lane]
     size = active = lanes.size[lane]
-    l1 = np.float32(settings.l1)
+    l1 = np.float32(options.l1)
     if l1 > 0:
         for feature in range(dense.shape[1]):
             dense[1, feature] = 0
@@ -262,14 +234,15 @@ def _descend(rows, lanes, lane, sets, dense, settings):
             if step != 0:
                 _add(dense[1], rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1], step)
     order = np.arange(size)
-    scale_squared = np.float32(settings.bias_scale * settings.bias_scale)
+    scale_squared = np.float32(options.bias_scale * options.bias_scale)
     bias = lanes.bias[lane]
-    state = np.uint64(settings.seed * 2 + 88172645463325252)
+    squared = options.loss == SQUARED_HINGE
+    state = shuffle_state(options.seed)
     error = np.inf
     high_bar, low_bar = np.inf, -np.inf
-    for _ in range(min(_SWEEPS, settings.max_sweeps) if lanes.rounds[lane] < 2 else settings.max_sweeps):
+    for _ in range(min(_SWEEPS, options.max_sweeps) if lanes.rounds[lane] < 2 else options.max_sweeps):
         highest, lowest = -np.inf, np.inf
-        state = _shuffle(order, active, state)
+        state = shuffle(order, active, state)
         n = 0
         while n < active:
             at = order[n]
@@ -279,7 +252,7 @@ def _descend(rows, lanes, lane, sets, dense, settings):
             gradient = sign * (_dot(dense[0], rows.indices, rows.data, start, stop) + bias) - np.float32(1)
             curvature = rows.squares[row] + scale_squared
             upper = abs(cost)
-            if settings.squared:
+            if squared:
                 half = np.float32(0.5) / upper
                 gradient += half * alpha
                 curvature += half
@@ -304,9 +277,9 @@ def _descend(rows, lanes, lane, sets, dense, settings):
                     _add(dense[0], rows.indices, rows.data, start, stop, step)
                 bias += step * scale_squared
         error = highest - lowest
-        if error <= settings.tol and active == size:
+        if error <= options.tol and active == size:
             break
-        if error <= settings.tol:
+        if error <= options.tol:
             active = size
             high_bar, low_bar = np.inf, -np.inf
         else:
@@ -336,7 +309,7 @@ def _settle(lanes, lane, sets, cost):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _admit(lanes, lane, sets, scores, cost, settings):
+def _admit(lanes, lane, sets, scores, cost, options):
     """The highest-scoring violators join the working set, at most about 256 + twice its size at a time.
 
     Admitting every violator would waste most of the work: the highest ones pull the others below the margin.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
+
+from tailwise.kernels.solvers.penalty import violation
 
 _SUFFICIENT_DECREASE = 0.01
 _MAX_HALVINGS = 12
@@ -14,14 +14,6 @@ _SWEEP_TOLERANCE = 0.3
 _MIN_CURVATURE = np.float32(1e-4)
 _ONE = np.float32(1.0)
 _HALF = np.float32(0.5)
-
-
-class Columns(NamedTuple):
-    """A sparse matrix by columns: entries ``indptr[j]:indptr[j + 1]`` of ``rows`` and ``values`` are column j."""
-
-    indptr: np.ndarray
-    rows: np.ndarray
-    values: np.ndarray
 
 
 @njit(nogil=True, cache=True, boundscheck=False, fastmath=True)
@@ -69,16 +61,6 @@ def _loss_and_slopes(targets, costs, margins, slope, curvature):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _violation(weight, gradient):
-    """How far 0 is from the subdifferential of ``gradient · w + |w|``."""
-    if weight > 0:
-        return abs(gradient + _ONE)
-    if weight < 0:
-        return abs(gradient - _ONE)
-    return max(abs(gradient) - _ONE, np.float32(0.0))
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
 def _shrunk_step(at, gradient, curvature):
     """The minimiser z of ``gradient z + curvature z²/2 + |at + z|``."""
     if gradient + _ONE < curvature * at:
@@ -92,9 +74,9 @@ def _shrunk_step(at, gradient, curvature):
 def fit_l1_logistic(columns, targets, costs, tolerance, max_newton, weights, margins):
     """Minimise ``|w|₁ + Σ_i costs_i ln(1 + exp(-targets_i w·x_i))``, starting at w = 0.
 
-    ``columns`` is (n, m); ``targets`` (n,) are ±1 and ``costs`` (n,) ≥ 0, float32. Writes ``weights`` (m,) and
-    ``margins`` (n,) float32. Stops when the violations of the optimality conditions sum to at most ``tolerance`` times
-    those at zero, or after ``max_newton`` Newton steps. Returns the objective.
+    ``columns`` is (n, m); ``targets`` (n,) are ±1 and ``costs`` (n,) ≥ 0, float32; they may be read-only. Overwrites
+    ``weights`` (m,) and ``margins`` (n,) float32. Stops when the violations of the optimality conditions sum to at
+    most ``tolerance`` times those at zero, or after ``max_newton`` Newton steps. Returns the objective.
 
     Each step minimises a quadratic model by coordinate descent over the features that violate their condition or
     are in use, then searches along the line (Yuan, Ho and Lin: An improved GLMNET, 2012). Features whose weight
@@ -114,14 +96,14 @@ def fit_l1_logistic(columns, targets, costs, tolerance, max_newton, weights, mar
     loss = _loss_and_slopes(targets, costs, current, slope, curvature)
     norm = 0.0
     n_alive, n_working = m, 0
-    first_violation = 0.0
+    first_total = 0.0
     whole = True
     for step in range(max_newton):
         # A feature with zero weight and a satisfied condition waits until the others are solved.
         candidates, n_candidates = (alive, n_alive) if whole else (working, n_working)
         n_alive = 0 if step == 0 else n_alive
         n_working = 0
-        violation = 0.0
+        total = 0.0
         for a in range(n_candidates):
             j = candidates[a]
             gradient[j], second[j], bound = _derivatives(columns, j, slope, curvature)
@@ -131,14 +113,14 @@ def fit_l1_logistic(columns, targets, costs, tolerance, max_newton, weights, mar
                     continue
                 alive[n_alive] = j
                 n_alive += 1
-            v = _violation(weights[j], gradient[j])
-            violation += v
+            v = violation(weights[j], gradient[j])
+            total += v
             if v > 0 or weights[j] != 0:
                 working[n_working] = j
                 n_working += 1
         if step == 0:
-            first_violation = violation
-        if violation <= tolerance * first_violation:
+            first_total = total
+        if total <= tolerance * first_total:
             if whole:
                 break
             whole = True
@@ -185,7 +167,7 @@ def _solve_model(columns, curvature, gradient, second, weights, working, directi
         for j in working:
             g = gradient[j] + _dot(columns, j, change)
             at = weights[j] + direction[j]
-            left += _violation(at, g)
+            left += violation(at, g)
             z = _shrunk_step(at, g, second[j]) if second[j] > 0 else np.float32(0.0)
             if z != 0:
                 direction[j] += z

@@ -74,6 +74,20 @@ class Chunks(NamedTuple):
     """int16"""
 
 
+class Chunk(NamedTuple):
+    """What :class:`Chunks` has of one node: the same names and types."""
+
+    scale: np.ndarray
+    bits: int
+    words: np.ndarray
+    ranks: np.ndarray
+    directory: np.ndarray
+    features: np.ndarray
+    runs: np.ndarray
+    children: np.ndarray
+    weights: np.ndarray
+
+
 @intrinsic
 def count_bits(typing_context, word):
     """How many bits of a uint64 are set, as uint64."""
@@ -86,31 +100,31 @@ def count_bits(typing_context, word):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def hash_feature(feature):
-    """A feature's 32 hash bits as uint64; its bucket in a node are the upper ``bits`` of them."""
+    """A feature's 32 hash bits as uint64; its bucket in a node are the upper ``bits`` of them. Writes nothing."""
     return (np.uint64(feature) * _HASH) & _WORD
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def pack_chunk(indptr, features, values, n_features):
-    """One node's chunk from its children's weights, a CSR of one row a child.
+def pack_chunk(solved, n_features):
+    """One node's :class:`Chunk` from the :class:`Weights` of its children, which may be read-only.
 
-    Returns ``(scale, bits, words, ranks, directory, features, runs, children, weights)``.
+    The arrays are the chunk's own. Time O(weights + n_features).
     """
-    n_children = indptr.shape[0] - 1
+    n_children = solved.indptr.shape[0] - 1
     scale = np.zeros(n_children, np.float32)
     count = np.zeros(n_features, np.int64)
     for child in range(n_children):
         largest = np.float32(0)
-        for a in range(indptr[child], indptr[child + 1]):
-            largest = max(largest, abs(values[a]))
-            count[features[a]] += 1
+        for a in range(solved.indptr[child], solved.indptr[child + 1]):
+            largest = max(largest, abs(solved.values[a]))
+            count[solved.features[a]] += 1
         scale[child] = largest / np.float32(FULL_SCALE)
     bits, words, ranks, directory, own_features = _index(count)
     n_places = own_features.shape[0]
-    dense = 2 * n_places * n_children <= 4 * indptr[n_children] + 4 * (n_places + 1)
+    dense = 2 * n_places * n_children <= 4 * solved.indptr[n_children] + 4 * (n_places + 1)
     runs = np.zeros(0 if dense else n_places + 1, np.uint32)
-    children = np.empty(0 if dense else indptr[n_children], np.uint16)
-    weights = np.zeros(n_places * n_children if dense else indptr[n_children], np.int16)
+    children = np.empty(0 if dense else solved.indptr[n_children], np.uint16)
+    weights = np.zeros(n_places * n_children if dense else solved.indptr[n_children], np.int16)
     at = np.zeros(n_features, np.int64)
     for place in range(n_places):
         if dense:
@@ -120,16 +134,16 @@ def pack_chunk(indptr, features, values, n_features):
             runs[place + 1] = runs[place] + np.uint32(count[own_features[place]])
     for child in range(n_children):
         inverse = 1 / scale[child] if scale[child] > 0 else np.float32(0)
-        for a in range(indptr[child], indptr[child + 1]):
-            weight = np.int16(np.rint(values[a] * inverse))
+        for a in range(solved.indptr[child], solved.indptr[child + 1]):
+            weight = np.int16(np.rint(solved.values[a] * inverse))
             if dense:
-                weights[at[features[a]] + child] = weight
+                weights[at[solved.features[a]] + child] = weight
             else:
-                weights[at[features[a]]] = weight
-                children[at[features[a]]] = child
-                at[features[a]] += 1
+                weights[at[solved.features[a]]] = weight
+                children[at[solved.features[a]]] = child
+                at[solved.features[a]] += 1
     features_kept = own_features[: 0 if bits == BITMAP else n_places]
-    return scale, bits, words, ranks, directory, features_kept, runs, children, weights
+    return Chunk(scale, bits, words, ranks, directory, features_kept, runs, children, weights)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)

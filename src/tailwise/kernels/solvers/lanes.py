@@ -24,7 +24,10 @@ _LN2_HIGH = 0.693359375
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def zero_lanes(n_features):
-    """Weights of sixteen labels, all zero, each feature on one cache line (a third slower where it straddles two)."""
+    """Weights of sixteen labels, all zero, each feature on one cache line (a third slower where it straddles two).
+
+    Returns (n_features * 16,) float32 of its own.
+    """
     padded = np.zeros(n_features * LANES + LANES, np.float32)
     skip = (-padded.ctypes.data % _CACHE_LINE) // 4
     return padded[skip : skip + n_features * LANES]
@@ -34,7 +37,7 @@ def zero_lanes(n_features):
 def dot_lanes(typing_context, weights, indices, data, start, stop, sums):
     """``sums[lane] += Σ_a data[a] * weights[indices[a] * 16 + lane]`` over ``start <= a < stop``, for all lanes.
 
-    ``indices`` are int32, the rest float32; ``sums`` holds sixteen.
+    ``indices`` are int32, the rest float32, all contiguous; ``sums`` holds sixteen. Writes ``sums`` only.
     """
     signature = types.void(weights, indices, data, types.int64, types.int64, sums)
 
@@ -58,7 +61,10 @@ def dot_lanes(typing_context, weights, indices, data, start, stop, sums):
 
 @intrinsic
 def add_lanes(typing_context, weights, indices, data, start, stop, steps):
-    """``weights[indices[a] * 16 + lane] += data[a] * steps[lane]`` over ``start <= a < stop``, for all lanes."""
+    """``weights[indices[a] * 16 + lane] += data[a] * steps[lane]`` over ``start <= a < stop``, for all lanes.
+
+    Types as in :func:`dot_lanes`; ``steps`` holds sixteen. Writes ``weights`` only.
+    """
     signature = types.void(weights, indices, data, types.int64, types.int64, steps)
 
     def generate(context, builder, signature, arguments):
@@ -80,7 +86,10 @@ def add_lanes(typing_context, weights, indices, data, start, stop, steps):
 
 @intrinsic
 def sigmoid_lanes(typing_context, logits, shares):
-    """``shares[lane] = σ(logits[lane])``, σ(t) = 1 / (1 + exp(-t)), for all lanes; both hold sixteen float32."""
+    """``shares[lane] = σ(logits[lane])``, σ(t) = 1 / (1 + exp(-t)), for all lanes; both hold sixteen float32.
+
+    Writes ``shares`` only, within one part in 10⁶.
+    """
     signature = types.void(logits, shares)
 
     def generate(context, builder, signature, arguments):
@@ -98,7 +107,8 @@ def newton_lanes(typing_context, problems, brackets, logits, pending, shortest):
     ``problems`` holds strength, margin and old, (3, 16); ``brackets`` what is below and above the root, (2, 16);
     ``logits`` is t. A step of more than half the bracket becomes one to its middle, for Newton's method alone can run
     in circles here. A lane whose step was below ``shortest`` is no longer pending, so that its result does not depend
-    on the other lanes. Returns whether a lane is pending.
+    on the other lanes. Returns whether a lane is pending. All contiguous float32; ``problems`` is only read, the others
+    are written.
     """
     signature = types.boolean(problems, brackets, logits, pending, types.float32)
 

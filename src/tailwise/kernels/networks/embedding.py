@@ -8,25 +8,28 @@ from numba import njit
 
 
 @njit(nogil=True, cache=True, boundscheck=False, fastmath={"contract", "nsz"})
-def encode_rows(indptr, indices, data, block, table, bias, out):
-    """``out[i] = bias + Σ_f x_if table[f]`` for rows ``block[0]:block[1]`` of a CSR matrix.
+def encode_rows(X, block, table, bias, out):
+    """``out[i] = bias + Σ_f x_if table[f]`` for rows ``block[0]:block[1]`` of X, a :class:`Csr`.
 
-    ``table`` is (n_features, width) float32, ``out`` (block rows, width). Inputs may be read-only, indptr int32
-    or int64.
+    ``table`` is (n_features, width) float32; ``out`` (block rows, width) float32 is overwritten. The rest may be
+    read-only.
     """
     for i in range(block[0], block[1]):
         target = out[i - block[0]]
         target[:] = bias
-        for a in range(indptr[i], indptr[i + 1]):
-            value = data[a]
-            source = table[np.uint64(indices[a])]
+        for a in range(X.indptr[i], X.indptr[i + 1]):
+            value = X.data[a]
+            source = table[np.uint64(X.indices[a])]
             for j in range(source.shape[0]):
                 target[j] += value * source[j]
 
 
 @njit(nogil=True, cache=True, boundscheck=False, fastmath={"contract", "nsz"})
 def dense_layer(inputs, weights, bias, out):
-    """``out = inputs @ weights + bias``, a row at a time; zeros of ``inputs`` (after ReLU: many) cost nothing."""
+    """``out = inputs @ weights + bias``, a row at a time; zeros of ``inputs`` (after ReLU: many) cost nothing.
+
+    All float32 and contiguous; ``out`` is overwritten, the rest may be read-only.
+    """
     for i in range(inputs.shape[0]):
         target = out[i]
         target[:] = bias
@@ -40,7 +43,7 @@ def dense_layer(inputs, weights, bias, out):
 
 @njit(nogil=True, cache=True, boundscheck=False, fastmath=True)
 def unit_length(rows):
-    """Scale each row to unit length in place; rows of zeros stay."""
+    """Scale each row of a contiguous float32 array to unit length in place; rows of zeros stay."""
     for i in range(rows.shape[0]):
         square = np.float32(0)
         for j in range(rows.shape[1]):

@@ -10,8 +10,8 @@ from numba import njit
 def push(labels, scores, label, score):
     """Insert one candidate into a descending top-k row.
 
-    ``labels`` and ``scores`` are rows of length k that start as -1 and -inf. Candidates must come in
-    ascending order of label: an equal score never displaces an earlier label. -inf is never inserted.
+    ``labels`` and ``scores`` are rows of length k that start as -1 and -inf; both are written. Candidates must come
+    in ascending order of label: an equal score never displaces an earlier label. -inf and NaN are never inserted.
     """
     k = labels.shape[0]
     if not score > scores[k - 1]:
@@ -44,7 +44,8 @@ def push_any_order(labels, scores, label, score):
 def topk_dense(block, first_label, labels, scores):
     """Merge a dense (n, m) block of scores, whose columns are labels first_label…, into running top-k rows.
 
-    ``labels`` (n, k) int32 and ``scores`` (n, k) float32 start as -1 and -inf; blocks come in ascending label order.
+    ``labels`` (n, k) int32 and ``scores`` (n, k) float32 start as -1 and -inf and are written; blocks come in ascending
+    label order. ``block`` may be read-only.
     """
     for i in range(block.shape[0]):
         for j in range(block.shape[1]):
@@ -53,10 +54,14 @@ def topk_dense(block, first_label, labels, scores):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def topk_csr(indptr, indices, data, labels, scores):
-    """Best stored entries of each CSR row (any index order) into (n, k) ``labels`` and ``scores``, both overwritten."""
+def topk_csr(rows, labels, scores):
+    """Best stored entries of each row into ``labels`` (n, k) int32 and ``scores`` (n, k) float32, both overwritten.
+
+    ``rows`` is a :class:`Csr`, its indices in any order but none twice in a row; it may be read-only. Places without
+    an entry become -1 and -inf; an entry of -inf counts as none.
+    """
     labels[:] = -1
     scores[:] = -np.inf
-    for i in range(indptr.shape[0] - 1):
-        for j in range(indptr[i], indptr[i + 1]):
-            push_any_order(labels[i], scores[i], indices[j], data[j])
+    for i in range(rows.indptr.shape[0] - 1):
+        for j in range(rows.indptr[i], rows.indptr[i + 1]):
+            push_any_order(labels[i], scores[i], rows.indices[j], rows.data[j])

@@ -35,7 +35,10 @@ class ParsedRows(NamedTuple):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def count_marks(buffer, start, stop):
-    """How many newlines, colons and commas ``buffer[start:stop]`` holds: bounds on rows, features and labels."""
+    """How many newlines, colons and commas ``buffer[start:stop]`` holds: bounds on rows, features and labels.
+
+    ``buffer`` is uint8 and may be read-only.
+    """
     newlines, colons, commas = 0, 0, 0
     for i in range(np.uint64(start), np.uint64(stop)):
         newlines += buffer[i] == 10
@@ -120,7 +123,8 @@ def parse_rows(buffer, start, stop, n_features, n_labels, comments, out):
     """Parse the lines of ``buffer[start:stop]`` into ``out``; the last byte must be a newline.
 
     Indices must be below ``n_features`` and ``n_labels``. With ``comments`` a ``#`` ends a line, and lines that
-    hold nothing else are no rows. ``buffer`` is uint8 and may be read-only. Indices are stored in the order found.
+    hold nothing else are no rows. ``buffer`` is uint8 and may be read-only; ``out`` is written, with room for what
+    :func:`count_marks` found. Indices are stored in the order found.
 
     Returns (code, position, ordered, rows, features, labels): ``code`` is OK, or says what was wrong at ``position``;
     ``ordered`` tells whether the indices of every row ascend without duplicates.
@@ -271,26 +275,25 @@ def _write_zeros(buffer, at, zeros):
 def format_rows(first, last, base, X, Y, buffer):
     """Write rows first…last-1 as text into ``buffer``; returns the number of bytes.
 
-    ``X`` is (indptr, indices, data) with finite float32 data, ``Y`` is (indptr, indices); ``base`` is added to each
-    feature index. ``buffer`` needs 12 bytes a label, 32 a feature and 2 a row. Reading it back gives the same bits.
+    ``X`` and ``Y`` are :class:`Csr` and may be read-only, X with finite data, that of Y not read; ``base`` is added to
+    each feature index. ``buffer`` (uint8), which is overwritten, needs 12 bytes a label, 32 a feature and 2 a row.
+    Reading it back gives the same bits.
     """
-    x_indptr, x_indices, x_data = X
-    y_indptr, y_indices = Y
     at = 0
     for row in range(first, last):
-        for j in range(y_indptr[row], y_indptr[row + 1]):
-            if j > y_indptr[row]:
+        for j in range(Y.indptr[row], Y.indptr[row + 1]):
+            if j > Y.indptr[row]:
                 buffer[at] = 44
                 at += 1
-            at = _write_integer(buffer, at, np.int64(y_indices[j]))
-        if x_indptr[row] == x_indptr[row + 1] and y_indptr[row] == y_indptr[row + 1]:
+            at = _write_integer(buffer, at, np.int64(Y.indices[j]))
+        if X.indptr[row] == X.indptr[row + 1] and Y.indptr[row] == Y.indptr[row + 1]:
             buffer[at] = 32
             at += 1
-        for j in range(x_indptr[row], x_indptr[row + 1]):
+        for j in range(X.indptr[row], X.indptr[row + 1]):
             buffer[at] = 32
-            at = _write_integer(buffer, at + 1, np.int64(x_indices[j]) + base)
+            at = _write_integer(buffer, at + 1, np.int64(X.indices[j]) + base)
             buffer[at] = 58
-            at = _write_value(buffer, at + 1, x_data[j])
+            at = _write_value(buffer, at + 1, X.data[j])
         buffer[at] = 10
         at += 1
     return at

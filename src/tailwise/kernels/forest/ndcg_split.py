@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from tailwise.kernels.sorting import descending_key, index_of, sort_keys
+from tailwise.kernels.sparse.sorting import descending_key, index_of, sort_keys
 
 _MAX_ROUNDS = 100
 
@@ -26,7 +26,7 @@ class NodeLabels(NamedTuple):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def discount_of_rank(n):
-    """``1 / ln(1 + rank)`` of ranks 1…n, float32."""
+    """``1 / ln(1 + rank)`` of ranks 1…n, a new float32 array."""
     discounts = np.empty(n, np.float32)
     for rank in range(1, n + 1):
         discounts[rank - 1] = 1.0 / np.log(1.0 + rank)
@@ -56,7 +56,8 @@ def _rank_labels(sums, discounts, keys):
 def alternate_sides(labels, discounts, positive):
     """Alternate best rankings and best sides until no row changes side.
 
-    ``positive`` (n,) bool is the start and is overwritten by the result. ``discounts`` covers the node's labels.
+    ``positive`` (n,) bool is the start and is overwritten by the result. ``discounts`` covers the node's labels; it and
+    ``labels`` (:class:`NodeLabels`) may be read-only.
     Returns the nDCG loss ``-Σ_i I(y_i) Σ_l y_il / ln(1 + rank_δi(l))`` after each round: it never rises, because
     a ranking by gain is the best one for its side, and a row moves only to a side where it gains more.
     """

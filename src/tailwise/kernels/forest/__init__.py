@@ -1,0 +1,1 @@
+"""Trees over rows: growing them, passing rows down, adding up the leaves."""

@@ -1,0 +1,1 @@
+"""Dense layers on sparse rows and on candidate scores."""

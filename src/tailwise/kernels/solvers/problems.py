@@ -1,0 +1,138 @@
+"""What every solver of one-vs-rest problems takes and returns. Plain NamedTuples of numpy arrays.
+
+A problem is a set of rows and, for each label, the positions of the rows that carry it; all other rows are
+negatives. ``linear`` solves over all rows; ``trees`` over the rows that reach a node.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from tailwise.kernels.arrays import frozen
+from tailwise.kernels.sparse.csr import Csr
+
+LOSSES = ("squared_hinge", "hinge", "logistic")
+SQUARED_HINGE, HINGE, LOGISTIC = range(3)
+"""The losses as kernels know them: their places in ``LOSSES``."""
+
+
+class Rows(NamedTuple):
+    """Rows to learn from, features renumbered so that only those in use take room. Read-only for solvers."""
+
+    indptr: np.ndarray
+    """(n_rows + 1,) int64"""
+    indices: np.ndarray
+    """(nnz,) int32 local feature numbers"""
+    data: np.ndarray
+    """(nnz,) float32"""
+    squares: np.ndarray
+    """(n_rows,) float32, the squared length of each row"""
+    features: np.ndarray
+    """(n_local,) int32, ascending: the feature of X that a local number stands for"""
+
+
+class Labels(NamedTuple):
+    """One binary problem a label: its positives and what an error costs."""
+
+    indptr: np.ndarray
+    """(n_labels + 1,) int64"""
+    positions: np.ndarray
+    """(nnz,) int32: which of ``Rows`` carry the label; ascending within a label"""
+    positive_costs: np.ndarray
+    """(nnz,) float32 > 0: C of each positive"""
+    negative_costs: np.ndarray
+    """(n_labels,) float32 > 0: C of every negative of the label"""
+
+
+class Weights(NamedTuple):
+    """Pruned solutions, one sparse vector a label."""
+
+    indptr: np.ndarray
+    """(n_labels + 1,) int64"""
+    features: np.ndarray
+    """(nnz,) int32 features of X, ascending within a label"""
+    values: np.ndarray
+    """(nnz,) float32, all with magnitude >= ``prune``"""
+    bias: np.ndarray
+    """(n_labels,) float32"""
+
+
+class Options(NamedTuple):
+    """What to solve and how exactly; the one place of the defaults.
+
+    Kernels get it with the loss as a number and without None: :func:`tailwise.kernels.solvers.solve.solve_block`.
+    """
+
+    loss: str | int = "squared_hinge"
+    """``"squared_hinge"``, ``"hinge"`` or ``"logistic"``"""
+    l1: float = 0.0
+    """strength of the L1 penalty that is added to ½|w|² (hinge losses only)"""
+    tol: float = 0.1
+    """stop when no row's dual gradient is off by more, as LIBLINEAR's ``-e``; 0.001 is close to exact"""
+    max_rounds: int = 20
+    """scans over all rows at most"""
+    max_sweeps: int = 100
+    """sweeps over a working set after each scan at most"""
+    bias_centre: float | None = None
+    """the bias that costs nothing; None is -1 for the hinge losses, which says "not this label" until a row
+    disagrees, and the log-odds of the label's frequency for the logistic loss"""
+    bias_scale: float = 1.0
+    """the bias is centre + scale · v with penalty ½ v²; 0 fixes it, a large value frees it"""
+    prune: float = 0.01
+    """weights of smaller magnitude are dropped"""
+    seed: int = 0
+    """of the order in which coordinates are visited"""
+
+
+def pack_rows(X: Csr, n_features: int, rows: np.ndarray | None = None) -> Rows:
+    """The rows of X (or those numbered by ``rows``) made ready for solvers.
+
+    With ``rows=None`` nothing is copied and all ``n_features`` are kept; otherwise the chosen rows are copied
+    with their features renumbered, in O(their non-zeros + n_features).
+
+    >>> from tailwise.kernels.sparse.csr import csr_parts
+    >>> X = csr_parts(Csr(np.array([0, 1, 3]), np.array([4, 1, 9]), np.ones(3)))
+    >>> packed = pack_rows(X, 10, rows=np.array([1]))
+    >>> packed.indices, packed.features
+    (array([0, 1], dtype=int32), array([1, 9], dtype=int32))
+    """
+    if rows is None:
+        return frozen(Rows(*X, _squares(X.indptr, X.data), np.arange(n_features, dtype=np.int32)))
+    return frozen(Rows(*_gather(X, n_features, rows.astype(np.int64, copy=False))))
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _squares(indptr, data):
+    squares = np.zeros(indptr.shape[0] - 1, np.float32)
+    for row in range(squares.shape[0]):
+        total = 0.0
+        for a in range(indptr[row], indptr[row + 1]):
+            total += np.float64(data[a]) * np.float64(data[a])
+        squares[row] = total
+    return squares
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _gather(X, n_features, rows):
+    new_indptr = np.zeros(rows.shape[0] + 1, np.int64)
+    used = np.zeros(n_features, np.bool_)
+    for i in range(rows.shape[0]):
+        start, stop = X.indptr[rows[i]], X.indptr[rows[i] + 1]
+        new_indptr[i + 1] = new_indptr[i] + stop - start
+        for a in range(start, stop):
+            used[np.uint64(X.indices[a])] = True
+    features = np.flatnonzero(used).astype(np.int32)
+    local = np.empty(n_features, np.int32)
+    for number in range(features.shape[0]):
+        local[features[number]] = number
+    new_indices = np.empty(new_indptr[-1], np.int32)
+    new_data = np.empty(new_indptr[-1], np.float32)
+    for i in range(rows.shape[0]):
+        shift = new_indptr[i] - X.indptr[rows[i]]
+        for a in range(X.indptr[rows[i]], X.indptr[rows[i] + 1]):
+            new_indices[a + shift] = local[np.uint64(X.indices[a])]
+            new_data[a + shift] = X.data[a]
+    return new_indptr, new_indices, new_data, _squares(new_indptr, new_data), features

@@ -1,0 +1,1 @@
+"""Sparse rows: their form, unit length, sums, dot products, the best of their entries."""

@@ -1,0 +1,1 @@
+"""Characters to numbers and back: terms of texts, rows in files."""

@@ -1,0 +1,1 @@
+"""Trees over labels: clustering them, storing the classifiers of their edges, searching them."""
