@@ -228,7 +228,7 @@ class ModelContract:
             self.make().fit(np.full((2, 3), np.nan), np.ones((2, 2)))
         with pytest.raises(InvalidInput, match="infinity"):
             fitted.predict_topk(np.full((2, X.shape[1]), np.inf))
-        with pytest.raises(InvalidInput, match=r"k=0 is outside \[1, inf\]"):
+        with pytest.raises(InvalidInput, match=r"k=0 is outside \[1, inf\)"):
             fitted.predict_topk(X, 0)
         with pytest.raises(InvalidInput, match=r"k=2.5 must be an integer"):
             fitted.predict_topk(X, 2.5)
@@ -238,9 +238,6 @@ class ModelContract:
             self.make().fit(X[:0], Y[:0])
         with pytest.raises(TailwiseError):
             self.make().fit(X, None)
-        if fitted.needs_nonnegative_features:
-            with pytest.raises(InvalidInput, match="Negative values"):
-                self.make().fit(-X, Y)
 
     def test_scikit_learn_checks(self):
         with warnings.catch_warnings():

@@ -79,7 +79,7 @@ def test_planted_counts_solve_the_fixed_point():
     for a, b in ((0.55, 1.5), (0.9, 3.0)):
         observed = naive.observed_counts(label_counts(Y), 500, a, b)
         expected = 1 / (1 + (np.log(500) - 1) * (b + 1) ** a * (observed + b) ** -a)
-        assert np.allclose(planted_propensity(JainPropensity(a, b), Y), expected, rtol=1e-8)
+        assert np.allclose(planted_propensity(JainPropensity(a, b=b), Y), expected, rtol=1e-8)
 
 
 def test_labels_are_dropped_at_their_propensity():

@@ -95,18 +95,18 @@ def test_stop_words_accents_and_most_frequent():
 def test_blocks_and_threads_do_not_change_the_result(monkeypatch):
     rng = np.random.default_rng(0)
     texts = [" ".join(f"w{i}" for i in rng.zipf(1.5, 20) % 500) for _ in range(200)]
-    whole = TextFeatures(2, (3, 4), n_jobs=1).fit(texts)
+    whole = TextFeatures(2, char_ngrams=(3, 4), n_jobs=1).fit(texts)
     rows = whole.transform(texts)
     monkeypatch.setattr(text_features, "_CHARACTERS_A_BLOCK", 500)
     for n_jobs in (1, 2):
-        other = TextFeatures(2, (3, 4), n_jobs=n_jobs).fit(texts)
+        other = TextFeatures(2, char_ngrams=(3, 4), n_jobs=n_jobs).fit(texts)
         assert other.vocabulary_ == whole.vocabulary_ and (other.idf_ == whole.idf_).all()
         found = other.transform(texts)
         assert (found.indices == rows.indices).all() and (found.data == rows.data).all()
 
 
 def test_saved_and_loaded(tmp_path):
-    features = TextFeatures(2, (2, 3), min_df=1, stop_words=["the"]).fit(["The law of the sea", "日本 law"])
+    features = TextFeatures(2, char_ngrams=(2, 3), min_df=1, stop_words=["the"]).fit(["The law of the sea", "日本 law"])
     features.save(tmp_path / "features")
     back = tailwise.load(tmp_path / "features")
     texts = ["sea law of 日本", "", "the"]

@@ -329,7 +329,7 @@ def test_importing_and_predicting_load_no_torch(rows, tmp_path):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"dim": 0}, r"dim=0 is outside \[1, inf\]"),
+        ({"dim": 0}, r"dim=0 is outside \[1, inf\)"),
         ({"hidden": (8, -1)}, r"hidden=-1 is outside"),
         ({"activation": "tanh"}, "activation='tanh' is not one of 'relu', 'linear'"),
         ({"loss": "hinge"}, "loss='hinge' is not one of 'margin'"),

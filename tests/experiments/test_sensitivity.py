@@ -33,7 +33,7 @@ def draw(seed):
 def test_values_are_those_of_evaluate(Y, rng, a, b):
     Y, tops, counts = predict_for(Y, rng)
     found = propensity_sensitivity(Y, tops, counts, 100, k=3, a=[a], b=[b], reference=(a, b))
-    propensity = JainPropensity(a, b).fit_counts(counts, 100)
+    propensity = JainPropensity(a, b=b).fit_counts(counts, 100)
     expected = [evaluate(Y, top, "psp@3", propensity, confidence=None)["psp@3"].value for top in tops.values()]
     np.testing.assert_allclose(found.values[:, 0, 0], expected, rtol=1e-9)
     assert found.winner == found.models[int(np.argmax(expected))]
@@ -52,7 +52,7 @@ def test_the_range_ends_where_the_winner_changes():
     Y, tops, counts = head_against_tail()
 
     def lead(a):
-        inverse = 1 / JainPropensity(a, 1.5).fit_counts(counts, 100).propensity_
+        inverse = 1 / JainPropensity(a, b=1.5).fit_counts(counts, 100).propensity_
         return 0.4 * inverse[1] - inverse[0]
 
     grid = np.linspace(0.05, 2, 40)

@@ -4,11 +4,10 @@ from contracts import assert_same_bits, make_rows
 from naive import forest as naive
 from scipy import sparse
 
-from tailwise import ConstantPropensity, FastXML, PfastreXML, PfastXML
+from tailwise import ConstantPropensity, FastXML, PfastreXML, PfastXML, TailCentroids
 from tailwise.errors import InvalidInput
 from tailwise.forest.growth import ideal_scale
-from tailwise.forest.rows import feature_weights, weighted_rows
-from tailwise.rows import unit_rows
+from tailwise.rows import idf_weights, unit_rows
 
 SMALL = {"n_trees": 4, "max_leaf": 5, "C": 5.0, "max_features": 0.8, "random_state": 3}
 
@@ -25,11 +24,11 @@ def fast(rows):
 
 @pytest.fixture(scope="module")
 def pfastre(rows):
-    return PfastreXML(**SMALL, alpha=0.6, gamma=10).fit(*rows)
+    return PfastreXML(**SMALL, alpha=0.6, centroids=TailCentroids(10)).fit(*rows)
 
 
 def seen(model, X):
-    return weighted_rows(X, model.feature_weights_)
+    return model.rows_(X)
 
 
 def leaves_of(model, X):
@@ -74,10 +73,10 @@ def test_fast_prediction_equals_the_twin(rows, fast):
 @pytest.mark.parametrize("k", [1, 5, 20])
 def test_reranked_prediction_equals_the_twin_over_all_candidates(rows, k, shape):
     X, Y = rows
-    pfastre = PfastreXML(**SMALL, alpha=0.6, gamma=10, tail_shape=shape).fit(X, Y)
+    pfastre = PfastreXML(**SMALL, alpha=0.6, centroids=TailCentroids(10, shape=shape)).fit(X, Y)
     dense = naive.weighted(X, X)
     with np.errstate(divide="ignore"):
-        forest = np.log(naive.forest_probabilities(pfastre.forest_, dense.astype(np.float32), Y.shape[1]))
+        forest = np.log(naive.forest_probabilities(pfastre.forest_.forest_, dense.astype(np.float32), Y.shape[1]))
     expected = 0.6 * forest + 0.4 * np.nan_to_num(naive.log_q(dense, Y.toarray(), dense, 10, shape))
     top = pfastre.predict_topk(X, k)
     np.testing.assert_allclose(np.sort(expected)[:, ::-1][:, :k], top.scores, rtol=1e-4, atol=1e-4)
@@ -112,9 +111,9 @@ def test_each_tree_depends_on_its_own_seed_only(rows, fast):
     fewer = FastXML(**SMALL | {"n_trees": 2, "n_jobs": 2}).fit(*rows)
     for i in (0, 3):
         for label in fewer.predict_topk(X[[i]], 2).labels[0]:
-            shares = {(vote.tree, vote.share, vote.n_rows) for vote in fewer.explain(X[[i]], label).votes}
-            of_more = {(v.tree, v.share, v.n_rows) for v in fast.explain(X[[i]], label).votes if v.tree < 2}
-            assert shares == of_more
+            of_two = {vote_of(part, 2) for part in fewer.explain(X[[i]], label).parts}
+            of_four = {vote_of(part, 4) for part in fast.explain(X[[i]], label).parts}
+            assert of_two == {vote for vote in of_four if vote[0] < 2}
 
 
 @pytest.mark.parametrize("idf", [True, False])
@@ -127,7 +126,7 @@ def test_features_are_weighted_by_idf_unless_refused(rows, idf):
     kept.data[::7] = 0
     gone = kept.copy()
     gone.eliminate_zeros()
-    np.testing.assert_array_equal(feature_weights(kept, idf), feature_weights(gone, idf))
+    np.testing.assert_array_equal(idf_weights(kept), idf_weights(gone))
 
 
 def test_each_tree_sees_its_share_of_the_features(rows):
@@ -170,18 +169,49 @@ def test_a_leaf_keeps_its_most_frequent_labels():
 
 def test_explain_names_the_votes_that_make_the_score(rows, fast, pfastre):
     X, _ = rows
-    for model in (fast, pfastre):
-        top = model.predict_topk(X[[7]], 3)
-        leaves = leaves_of(model, X[[7]])[0]
-        for label, score in zip(top.labels[0], top.scores[0], strict=True):
-            why = model.explain(X[[7]], label)
-            assert why.score == pytest.approx(score, rel=1e-4)
-            assert why.label == label and (why.tail is None) == (model is fast)
-            assert why.forest == pytest.approx(sum(v.share for v in why.votes) / 4)
-            assert all(vote.leaf == leaves[vote.tree] for vote in why.votes)
-            assert [v.share for v in why.votes] == sorted((v.share for v in why.votes), reverse=True)
-    nobody = fast.explain(X[[7]], 0)
-    assert nobody.votes == [] and nobody.score == -np.inf
+    x = X[[7]]
+    leaves = leaves_of(fast, x)[0]
+    top = fast.predict_topk(x, 3)
+    for label, score in zip(top.labels[0], top.scores[0], strict=True):
+        why = fast.explain(x, label)
+        assert why.label == label and why.score == pytest.approx(score, rel=1e-4)
+        held = slice(*fast.forest_.leaf_indptr[[leaves[0], leaves[0] + 1]])
+        of_first = fast.forest_.leaf_shares[held][fast.forest_.leaf_labels[held] == label]
+        assert [vote_of(part, 4)[1] for part in why.parts if vote_of(part, 4)[0] == 0] == pytest.approx(of_first)
+    for label, score in zip(*(part[0] for part in pfastre.predict_topk(x, 3)), strict=True):
+        forest, tail = pfastre.explain(x, label).parts
+        assert forest.value + tail.value == pytest.approx(score, rel=1e-4)
+        assert forest.value == pytest.approx(0.6 * np.log(pfastre.forest_.explain(x, label).score))
+        assert tail.of.score == pytest.approx(pfastre.centroids_.log_scores(x, np.array([[label]]))[0, 0], rel=1e-4)
+    (nobody,) = fast.explain(x, 0).parts
+    assert nobody.value == -np.inf and nobody.name == "no leaf that the row reaches has it"
+
+
+def vote_of(part, n_trees):
+    """(tree, share) of a part of a forest's explanation."""
+    return int(part.name.split()[1].rstrip(":")), round(part.value * n_trees, 5)
+
+
+@pytest.mark.parametrize("idf", [True, False])
+def test_forest_and_centroids_may_see_rows_differently(rows, idf):
+    X, Y = rows
+    model = PfastreXML(**SMALL, idf=idf, alpha=0.6, centroids=TailCentroids(10, idf=not idf)).fit(X, Y)
+    top = model.predict_topk(X, 3)
+    expected = 0.4 * model.centroids_.log_scores(X, top.labels)
+    for i in range(0, X.shape[0], 9):
+        for label, score, tail in zip(top.labels[i], top.scores[i], expected[i], strict=True):
+            assert score == pytest.approx(0.6 * np.log(model.forest_.explain(X[[i]], label).score) + tail, rel=1e-4)
+
+
+def test_a_wrong_part_is_refused_before_any_work(rows, monkeypatch):
+    def work(*_):
+        raise AssertionError("work was done before the parameters were checked")
+
+    monkeypatch.setattr(TailCentroids, "fit", work)
+    with pytest.raises(InvalidInput, match=r"n_trees=0 is outside \[1, inf\)"):
+        PfastreXML(n_trees=0).fit(*rows)
+    with pytest.raises(InvalidInput, match="shape='cube' is not one of 'cone', 'sphere'"):
+        PfastreXML(centroids=TailCentroids(shape="cube")).fit(*rows)
 
 
 def test_ideal_scale_is_that_of_a_perfect_ranking():
@@ -193,7 +223,7 @@ def test_ideal_scale_is_that_of_a_perfect_ranking():
 def test_errors_say_the_fix(rows, fast):
     X, Y = rows
     for params, text in [
-        ({"n_trees": 0}, r"n_trees=0 is outside \[1, inf\]"),
+        ({"n_trees": 0}, r"n_trees=0 is outside \[1, inf\)"),
         ({"max_leaf": 2.5}, "max_leaf=2.5 must be an integer"),
         ({"C": 0}, r"C=0 is outside \(0"),
         ({"tol": 2}, r"tol=2 is outside \[0, 1\]"),

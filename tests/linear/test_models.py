@@ -136,7 +136,10 @@ def test_models_come_back_from_disk_with_the_same_predictions(tmp_path):
         (DiSMEC(C=0), r"C=0 is outside"),
         (ProXML(C=None), "C=None must be a number"),
         (DiSMEC(loss="huber"), "loss='huber' is not one of"),
-        (DiSMEC(positive_weight=[1.0, 2.0]), "positive_weight=.*one for each of the 30 labels"),
+        (
+            DiSMEC(positive_weight=[1.0, 2.0]),
+            "positive_weight has 2 entries; pass a number, or one for each of the 30",
+        ),
         (DiSMEC(positive_weight=-1.0), "positive_weight=-1.0; every weight must be finite and above 0"),
         (DiSMEC(tol=0.0), "tol=0.0 is outside"),
         (PWDiSMEC(weighting="head"), "weighting='head' is not one of 'tail', 'convex', 'steep', 'none'"),

@@ -52,11 +52,11 @@ def captured(monkeypatch):
 def test_audit_of_every_row_recovers_the_curve(a, b):
     """Within 0.04 of A, a third of B (or 0.2), and 0.02 of every propensity."""
     complete = complete_labels()
-    observed = drop_labels(complete, planted_propensity(JainPropensity(a, b), complete), random_state=2)
+    observed = drop_labels(complete, planted_propensity(JainPropensity(a, b=b), complete), random_state=2)
     estimate = propensity_from_audit(observed, complete, n_bootstrap=40)
     assert estimate.a == pytest.approx(a, abs=0.04)
     assert estimate.b == pytest.approx(b, rel=0.34, abs=0.2)
-    truth = JainPropensity(a, b).fit(observed)
+    truth = JainPropensity(a, b=b).fit(observed)
     np.testing.assert_allclose(estimate.propensity_, truth.propensity_, atol=0.02)
     fit = estimate.fit_
     assert fit.a_interval[0] < estimate.a < fit.a_interval[1] and fit.b_interval[0] < estimate.b < fit.b_interval[1]
@@ -83,7 +83,7 @@ def test_hierarchy_recovers_the_curve(a, b):
     parent_of = n_leaves + np.arange(n_leaves) % n_parents
     up = sparse.csr_array((np.ones(n_leaves), (np.arange(n_leaves), parent_of - n_leaves)), (n_leaves, n_parents))
     above = sparse.csr_array((leaves @ up != 0).astype(np.float32))
-    observed = drop_labels(above, planted_propensity(JainPropensity(a, b), above), random_state=5)
+    observed = drop_labels(above, planted_propensity(JainPropensity(a, b=b), above), random_state=5)
     Y = sparse.hstack([leaves, observed]).tocsr()
     pairs = np.stack([np.arange(n_leaves), parent_of], axis=1)
     estimate = propensity_from_hierarchy(Y, pairs, n_bootstrap=40)
@@ -91,7 +91,7 @@ def test_hierarchy_recovers_the_curve(a, b):
     assert estimate.a == pytest.approx(a, abs=0.06)
     counts = np.arange(1, 3000)
     mine, truth = (
-        JainPropensity(*ab).fit_counts(counts, 20_000).propensity_ for ab in ((estimate.a, estimate.b), (a, b))
+        JainPropensity(x, b=y).fit_counts(counts, 20_000).propensity_ for x, y in ((estimate.a, estimate.b), (a, b))
     )
     np.testing.assert_allclose(mine, truth, atol=0.03)
 
@@ -108,12 +108,13 @@ def test_substitutes_recover_the_curve():
         [(rng.choice(n_items // size, n, replace=False)[:, None] * size + np.arange(size)).ravel() for n in n_groups]
     )
     complete = sparse.csr_array((np.ones(rows.size, np.float32), (rows, columns)), (n_items, n_labels))
-    observed = drop_labels(complete, planted_propensity(JainPropensity(0.6, 2.6), complete), random_state=7)
+    observed = drop_labels(complete, planted_propensity(JainPropensity(0.6, b=2.6), complete), random_state=7)
     member = sparse.csr_array((np.ones(n_items, np.float32), (np.arange(n_items), group)))
     estimate = propensity_from_substitutes(observed, member @ member.T, n_bootstrap=20)
     counts = np.unique(np.bincount(observed.indices))
     mine, truth = (
-        JainPropensity(*ab).fit_counts(counts, n_items).propensity_ for ab in ((estimate.a, estimate.b), (0.6, 2.6))
+        JainPropensity(x, b=y).fit_counts(counts, n_items).propensity_
+        for x, y in ((estimate.a, estimate.b), (0.6, 2.6))
     )
     assert estimate.a == pytest.approx(0.6, abs=0.1)
     np.testing.assert_allclose(mine, truth, atol=0.08)
@@ -163,7 +164,7 @@ def test_result_prints_saves_and_serves_as_a_propensity(tmp_path):
     np.testing.assert_array_equal(resolve_propensity(estimate, observed), estimate.propensity_)
     again = propensity_from_audit(observed, complete, n_bootstrap=10)
     assert (again.a, again.b, again.fit_.a_interval) == (estimate.a, estimate.b, estimate.fit_.a_interval)
-    assert "not fitted" in str(EstimatedPropensity(0.5, 1.0))
+    assert "not fitted" in str(EstimatedPropensity(0.5, b=1.0))
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def random_labels(seed=0, n=200, n_labels=30):
 @examples(25)
 @given(Y=label_rows((3, 60), (1, 12), untidy=True))
 def test_jain_equals_naive_twin(a, b, Y):
-    model = JainPropensity(a, b).fit(Y)
+    model = JainPropensity(a, b=b).fit(Y)
     counts = Y.toarray().sum(axis=0).astype(int)
     expected = jain_propensity(counts, Y.shape[0], a, b)
     np.testing.assert_allclose(model.propensity_, expected, rtol=1e-12)
@@ -66,7 +66,7 @@ def test_constant_and_given():
 
 
 @pytest.mark.parametrize(
-    "model", [JainPropensity(0.6, 2.6), ConstantPropensity(0.5), GivenPropensity(np.linspace(0.1, 1, 30))]
+    "model", [JainPropensity(0.6, b=2.6), ConstantPropensity(0.5), GivenPropensity(np.linspace(0.1, 1, 30))]
 )
 def test_clone_save_load(model, tmp_path):
     Y = random_labels()
@@ -84,7 +84,7 @@ def test_resolve():
     Y = random_labels()
     default = resolve_propensity(None, Y)
     np.testing.assert_array_equal(default, JainPropensity().fit(Y).propensity_)
-    mine = JainPropensity(0.5, 0.4)
+    mine = JainPropensity(0.5, b=0.4)
     np.testing.assert_array_equal(resolve_propensity(mine, Y), clone(mine).fit(Y).propensity_)
     assert not hasattr(mine, "propensity_")
     np.testing.assert_array_equal(resolve_propensity(default, Y), default)
@@ -115,7 +115,7 @@ def test_bad_propensities_are_refused(value, message):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (JainPropensity(a=0), r"a=0 is outside \(0, inf\]"),
+        (JainPropensity(a=0), r"a=0 is outside \(0, inf\)"),
         (JainPropensity(b=-1), "b=-1"),
         (JainPropensity(a="x"), "a='x' must be a number"),
         (ConstantPropensity(0), "value=0"),

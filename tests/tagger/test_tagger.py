@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 import tailwise
-from tailwise import Centroid, Popularity, Tagger
+from tailwise import Centroid, DiSMEC, Popularity, Sublinear, Tagger
 from tailwise.data.text_features import TextFeatures
 from tailwise.errors import InvalidInput, NotFitted
 from tailwise.tagger import indicator
@@ -17,7 +17,7 @@ WORDS = TextFeatures(min_df=1)
 
 @pytest.fixture(scope="module")
 def tagger():
-    return Tagger(Centroid(), WORDS).fit(TEXTS, LABELS, names={"fish": "Fishes"})
+    return Tagger(Centroid(), features=WORDS).fit(TEXTS, LABELS, names={"fish": "Fishes"})
 
 
 def test_suggest_gives_names_ids_scores_and_rarity(tagger):
@@ -47,12 +47,11 @@ def test_saved_and_loaded_it_suggests_the_same(tagger, tmp_path):
 
 
 def test_explanation_adds_up_to_the_score(tagger):
-    found = tagger.explain("cod in the sea", "Fishes", n=100)
-    total = found.bias + sum(c.value for c in found.supporting + found.opposing)
-    assert total == pytest.approx(found.score, rel=1e-5)
+    found = tagger.explain("cod in the sea", "Fishes")
+    assert sum(part.value for part in found.parts) == pytest.approx(found.score, rel=1e-5)
     suggested = {s.id: s.score for s in tagger.suggest(["cod in the sea"], 3)[0]}
     assert found.score == pytest.approx(suggested["fish"], rel=1e-5)
-    assert {c.feature for c in found.supporting} == {"cod", "sea"}
+    assert {part.name for part in found.features() if part.value > 0} == {"cod", "sea"}
 
 
 def test_a_label_is_found_by_name_id_case_and_number(tagger):
@@ -63,21 +62,30 @@ def test_a_label_is_found_by_name_id_case_and_number(tagger):
         tagger.find_label(3)
 
 
-def test_explaining_a_model_without_weights_is_refused():
-    tagger = Tagger(Popularity(), WORDS).fit(TEXTS, LABELS)
-    with pytest.raises(InvalidInput, match="Popularity has no linear weights"):
-        tagger.explain("sea", "fish")
+def test_a_model_without_weights_explains_in_its_own_way():
+    (share,) = Tagger(Popularity(), features=WORDS).fit(TEXTS, LABELS).explain("sea", "fish").parts
+    assert share.name == "share of training rows, 3" and share.value == pytest.approx(0.5)
+
+
+def test_damped_rows_are_explained_as_the_model_sees_them():
+    tagger = Tagger(Sublinear(DiSMEC(random_state=0)), features=WORDS).fit(TEXTS, LABELS)
+    text = "sea sea sea cod law"
+    for found in tagger.suggest([text], 3)[0]:
+        why = tagger.explain(text, found.id)
+        assert why.score == pytest.approx(found.score, rel=1e-4)
+        assert sum(part.value for part in why.parts) == pytest.approx(found.score, rel=1e-4)
+        assert {part.name for part in why.features()} <= {"sea", "cod", "law"}
 
 
 def test_the_model_passed_stays_unfitted():
     model = Centroid()
-    Tagger(model, WORDS).fit(TEXTS, LABELS)
+    Tagger(model, features=WORDS).fit(TEXTS, LABELS)
     assert not hasattr(model, "weights_")
 
 
 def test_sparse_labels_with_ids():
     Y, ids = indicator(LABELS)
-    one = Tagger(Centroid(), WORDS).fit(TEXTS, Y, label_ids=ids)
+    one = Tagger(Centroid(), features=WORDS).fit(TEXTS, Y, label_ids=ids)
     assert one.suggest(["cod"], 1)[0][0].id == "fish"
 
 
@@ -100,7 +108,7 @@ def test_rows_of_numbers_need_no_text_features():
 )
 def test_bad_input_is_refused(texts, labels, message):
     with pytest.raises(InvalidInput, match=message):
-        Tagger(Centroid(), WORDS).fit(texts, labels)
+        Tagger(Centroid(), features=WORDS).fit(texts, labels)
 
 
 def test_an_unfitted_tagger_says_so(tmp_path):

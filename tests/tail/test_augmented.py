@@ -4,12 +4,12 @@ import pytest
 from tailwise import Centroid
 from tailwise.errors import InvalidInput
 from tailwise.tail import TailAugmented, augment_rows
-from tailwise.tail.wrapper import is_hit
+from tailwise.tail.candidates import is_hit
 
 
 def test_augmented_rows_keep_labels_and_values(rows):
     X, Y = rows
-    more_X, more_Y = augment_rows(X, Y, n_aug=3, dropout=0.7, swap=0.5, random_state=0)
+    more_X, more_Y = augment_rows(X, Y, n_aug=3, keep_probability=0.7, swap=0.5, random_state=0)
     assert more_X.shape == (3 * X.shape[0], X.shape[1])
     np.testing.assert_array_equal(more_Y.toarray(), np.tile(Y.toarray(), (3, 1)))
     assert 0.65 < more_X.nnz / (3 * X.nnz) < 0.75
@@ -18,14 +18,18 @@ def test_augmented_rows_keep_labels_and_values(rows):
         source = original[i % X.shape[0]]
         assert set(np.flatnonzero(changed[i])) <= set(np.flatnonzero(source))
         assert set(changed[i]) <= set(source) | {0.0}
-    swapped_X, _ = augment_rows(X, Y, n_aug=1, dropout=1.0, swap=1.0, random_state=0)
+    swapped_X, _ = augment_rows(X, Y, n_aug=1, keep_probability=1.0, swap=1.0, random_state=0)
     np.testing.assert_array_equal(np.sort(swapped_X.toarray(), axis=1), np.sort(original, axis=1))
     assert (swapped_X.toarray() != original).any()
 
 
 @pytest.mark.parametrize(
     ("bad", "message"),
-    [({"n_aug": 0}, "n_aug=0"), ({"dropout": 0.0}, "dropout=0.0"), ({"swap": 2}, "swap=2 is outside")],
+    [
+        ({"n_aug": 0}, "n_aug=0"),
+        ({"keep_probability": 0.0}, "keep_probability=0.0"),
+        ({"swap": 2}, "swap=2 is outside"),
+    ],
 )
 def test_augmentation_errors(rows, bad, message):
     with pytest.raises(InvalidInput, match=message):

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from contracts import make_rows
 
-from tailwise import Centroid
+from tailwise import Centroid, NearestRows
 from tailwise.errors import InvalidInput
-from tailwise.tail import Calibrated, NearestRows, expected_calibration_error
+from tailwise.tail import Calibrated, expected_calibration_error
 from tailwise.tail.calibrated import fit_curve
-from tailwise.tail.wrapper import is_hit
+from tailwise.tail.candidates import is_hit
 
 
 @pytest.mark.parametrize("method", ["isotonic", "platt"])

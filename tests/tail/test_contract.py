@@ -1,11 +1,10 @@
 from contracts import ModelContract
 
-from tailwise import Centroid, Popularity
+from tailwise import Centroid, NearestRows, Popularity
 from tailwise.tail import (
     Calibrated,
     CentroidReranker,
     Ensemble,
-    NearestRows,
     PropensityReranker,
     RankNet,
     Stacked,

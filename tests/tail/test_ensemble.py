@@ -5,7 +5,7 @@ from sklearn.metrics import log_loss
 from tailwise import Centroid, Popularity
 from tailwise.errors import InvalidInput
 from tailwise.tail import Ensemble
-from tailwise.tail.wrapper import is_hit
+from tailwise.tail.candidates import is_hit
 
 
 def test_fitted_ensemble_weights_prefer_the_better_member(rows):

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from naive.tail import neighbour_votes
 from strategies import examples, rows_and_labels, sparse_rows
 
+from tailwise import NearestRows
 from tailwise.errors import InvalidInput
-from tailwise.tail import NearestRows
 
 
 @pytest.mark.parametrize("sharpness", [1.0, 3.0])

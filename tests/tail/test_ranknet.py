@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from naive.tail import population_loss, residual_blocks
 
-from tailwise import Centroid
+from tailwise import Centroid, NearestRows
 from tailwise.errors import InvalidInput
 from tailwise.kernels.networks.ranknet import (
     Layers,
@@ -12,7 +12,7 @@ from tailwise.kernels.networks.ranknet import (
     pair_loss,
     train_epoch,
 )
-from tailwise.tail import NearestRows, RankNet
+from tailwise.tail import RankNet
 
 
 def random_blocks(rng, n_labels=9, width=4, blocks=2):

@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
 
-from tailwise import Centroid, JainPropensity, Popularity
+from tailwise import Centroid, JainPropensity, NearestRows, Popularity
 from tailwise.base import TopK
 from tailwise.errors import InvalidInput
-from tailwise.tail import CentroidReranker, NearestRows, PropensityReranker, TailAugmented
-from tailwise.tail.reranker import rerank_by_propensity
-from tailwise.tail.wrapper import is_hit
+from tailwise.tail import CentroidReranker, PropensityReranker, TailAugmented
+from tailwise.tail.candidates import is_hit
+from tailwise.tail.ranking import sort_topk
+from tailwise.tail.reranker import gains
 
 
 def test_propensity_reranking_is_probability_times_inverse_propensity(rows):
@@ -14,8 +15,8 @@ def test_propensity_reranking_is_probability_times_inverse_propensity(rows):
     model = PropensityReranker(NearestRows(), power=0.5).fit(X, Y)
     inverse = JainPropensity().fit(Y).inverse_
     top = NearestRows().fit(X, Y).predict_topk(X, Y.shape[1])
-    gains = np.where(top.labels >= 0, top.scores * inverse[top.labels] ** 0.5, -np.inf)
-    np.testing.assert_allclose(model.predict_topk(X, 5).scores, -np.sort(-gains, axis=1)[:, :5], rtol=1e-5)
+    expected = np.where(top.labels >= 0, top.scores * inverse[top.labels] ** 0.5, -np.inf)
+    np.testing.assert_allclose(model.predict_topk(X, 5).scores, -np.sort(-expected, axis=1)[:, :5], rtol=1e-5)
     plain = PropensityReranker(NearestRows(), power=0).fit(X, Y).predict_topk(X, 5)
     np.testing.assert_array_equal(plain.labels, top.labels[:, :5])
 
@@ -30,7 +31,7 @@ def test_the_reranked_ranking_is_bayes_optimal_for_psp():
     def expected_gain(chosen):
         return (np.take_along_axis(probability, chosen, axis=1) * inverse[chosen]).sum(axis=1)
 
-    best = expected_gain(rerank_by_propensity(top, top.scores, inverse, 1.0, 3).labels)
+    best = expected_gain(sort_topk(labels, gains(top.scores, labels, inverse, 1.0), 3).labels)
     for _ in range(30):
         other = rng.permuted(np.tile(np.arange(12), (200, 1)), axis=1)[:, :3]
         assert (best >= expected_gain(other) - 1e-5).all()

@@ -1,10 +1,10 @@
 import pytest
 from contracts import make_rows
 
-from tailwise import Centroid, Popularity
+from tailwise import Centroid, NearestRows, Popularity
 from tailwise.errors import InvalidInput
-from tailwise.tail import NearestRows, Stacked, expected_calibration_error
-from tailwise.tail.wrapper import is_hit
+from tailwise.tail import Stacked, expected_calibration_error
+from tailwise.tail.candidates import is_hit
 
 
 def test_stacking_beats_its_members_and_is_calibrated():
@@ -40,7 +40,7 @@ def test_stacking_samples_easy_negatives_without_bias(rows):
     for model in (whole, sampled):
         model.fit(X, Y)
     candidates, _ = sampled._fit_members(X, Y)
-    hits = candidates.are_observed(Y)
+    hits = candidates.are_hits(Y)
     kept, weights = sampled._sample(candidates, hits)
     assert hits[kept].sum() == hits.sum(), "what is right is always kept"
     assert kept.size < 0.7 * hits.size

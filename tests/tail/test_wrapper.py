@@ -2,13 +2,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive.kernels import topk
+from naive.sparse import topk
 from scipy import sparse
 from strategies import examples, generators, label_rows
 
 from tailwise import Centroid, Popularity
 from tailwise.errors import InvalidInput
-from tailwise.tail.wrapper import as_probabilities, is_hit, out_of_fold, sort_topk, split_folds
+from tailwise.tail.candidates import is_hit
+from tailwise.tail.folds import out_of_fold, split_folds
+from tailwise.tail.ranking import sort_topk
+from tailwise.tail.wrapper import as_probabilities
 
 
 def test_out_of_fold_predictions_never_saw_their_row():

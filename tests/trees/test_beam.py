@@ -10,6 +10,7 @@ from tailwise import Bonsai, Parabel
 from tailwise.kernels.solvers.problems import Weights
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.trees.chunks import BITMAP, pack_chunk
+from tailwise.rows import AS_THEY_ARE
 from tailwise.trees.structure import tree_from_nested
 from tailwise.trees.training import join_trees, train_tree
 
@@ -103,6 +104,7 @@ def test_every_form_of_chunk_is_read_back_and_searched(n_children, n_features, d
     chunks = train_tree(X, Y, tree_from_nested(list(range(n_children))), (ones, ones), give, n_jobs=1)
     np.testing.assert_allclose(unpack(chunks, n_features), weights.toarray(), atol=float(chunk.scale.max(initial=0)))
     model = Parabel(n_trees=1, normalize=False)
+    model.rows_ = AS_THEY_ARE
     model.chunks_, model.n_features_in_, model.n_labels_ = join_trees([chunks]), n_features, n_children
     model.label_counts_, model.path_weight_ = np.ones(n_children), 1.0
     top = model.predict_topk(X, n_children)

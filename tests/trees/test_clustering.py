@@ -9,6 +9,7 @@ from strategies import examples, generators, rows_and_labels, sparse_rows
 from tailwise.kernels.solvers.problems import pack_rows
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.trees.clustering import assign_nearest
+from tailwise.rows import unit_rows
 from tailwise.trees import representation
 from tailwise.trees.clustering import split_in_many, split_in_two
 from tailwise.trees.growing import grow_trees
@@ -35,16 +36,18 @@ def test_representations_equal_the_twin(rows):
     unscaled = Y.toarray().T @ Y.toarray()
     norms = np.linalg.norm(unscaled, axis=1, keepdims=True)
     given_out = unscaled / np.where(norms > 0, norms, 1)
-    np.testing.assert_allclose(represent_labels(X, Y, "input").toarray(), given_in, atol=1e-5)
-    np.testing.assert_allclose(represent_labels(X, Y, "output").toarray(), given_out, atol=1e-5)
-    joint = represent_labels(X, Y, "joint").toarray()
+    np.testing.assert_allclose(represent_labels(unit_rows(X), Y, "input").toarray(), given_in, atol=1e-5)
+    np.testing.assert_allclose(represent_labels(unit_rows(X), Y, "output").toarray(), given_out, atol=1e-5)
+    joint = represent_labels(unit_rows(X), Y, "joint").toarray()
     np.testing.assert_allclose(joint, np.hstack([given_in, given_out]) / np.sqrt(2), atol=1e-5)
 
 
 def test_long_label_vectors_keep_their_largest_entries(monkeypatch):
     monkeypatch.setattr(representation, "_KEEP", 5)
     X, Y = random_rows(1, density=0.5), random_labels(1)
-    for cut, whole in zip(represent_labels(X, Y).toarray(), represent(X.toarray(), Y.toarray()), strict=True):
+    for cut, whole in zip(
+        represent_labels(unit_rows(X), Y).toarray(), represent(X.toarray(), Y.toarray()), strict=True
+    ):
         assert (cut != 0).sum() <= 5
         if (whole != 0).sum() >= 5:
             assert (cut != 0).sum() >= 4
@@ -61,7 +64,7 @@ def packed(vectors):
 @given(sparse_rows((2, 41), (1, 30)), generators())
 def test_halves_are_balanced_and_stable(rows, rng):
     n = rows.shape[0]
-    vectors = represent_labels(rows, sparse.eye_array(n, format="csr", dtype=np.float32))
+    vectors = represent_labels(unit_rows(rows), sparse.eye_array(n, format="csr", dtype=np.float32))
     assignment = split_in_two(packed(vectors), rng)
     assert assignment.sum() == n - n // 2
     centroids = np.stack([vectors.toarray()[assignment == side].sum(axis=0) for side in (0, 1)])
@@ -88,7 +91,7 @@ def test_clusters_that_are_there_are_found():
 
 
 def test_k_means_moves_every_label_to_its_nearest_centroid():
-    vectors = represent_labels(random_rows(3, n=60), sparse.eye_array(60, format="csr", dtype=np.float32))
+    vectors = represent_labels(unit_rows(random_rows(3, n=60)), sparse.eye_array(60, format="csr", dtype=np.float32))
     assignment = split_in_many(packed(vectors), 7, np.random.default_rng(1))
     dense = vectors.toarray()
     centroids = np.zeros((7, dense.shape[1]))
@@ -119,7 +122,7 @@ def test_labels_that_resemble_nothing_are_spread():
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_grown_trees_hold_every_label_once_and_do_not_depend_on_threads(n_jobs):
-    vectors = represent_labels(random_rows(5, n=200), sparse.eye_array(200, format="csr", dtype=np.float32))
+    vectors = represent_labels(unit_rows(random_rows(5, n=200)), sparse.eye_array(200, format="csr", dtype=np.float32))
     labels = np.flatnonzero(np.arange(200) % 7)
     trees = grow_trees(vectors, labels, split_in_two, [3, 4], max_leaf=10, max_depth=64, n_jobs=n_jobs)
     assert not np.array_equal(trees[0].order, trees[1].order)
@@ -137,6 +140,6 @@ def test_equal_vectors_and_depth_end_the_growth():
     equal = sparse.csr_array(np.ones((30, 2), np.float32) / np.sqrt(2))
     (tree,) = grow_trees(equal, np.arange(30), lambda v, rng: split_in_many(v, 4, rng), [0], max_leaf=5, max_depth=9)
     assert tree.n_nodes == 1 and tree.target.size == 30
-    vectors = represent_labels(random_rows(5, n=100), sparse.eye_array(100, format="csr", dtype=np.float32))
+    vectors = represent_labels(unit_rows(random_rows(5, n=100)), sparse.eye_array(100, format="csr", dtype=np.float32))
     (flat,) = grow_trees(vectors, np.arange(100), split_in_two, [0], max_leaf=2, max_depth=1)
     assert flat.n_nodes == 3

@@ -80,7 +80,7 @@ def test_weighting_lifts_rare_labels():
     Y = np.column_stack([X[:, 0] > -1, (X[:, 1] > 1.8) & (rng.random(400) < 0.3), X[:, 2] > 0.7]).astype(np.float32)
     plain, tail, own = (
         Parabel(n_trees=1, weighting=weighting, random_state=0).fit(X, Y)
-        for weighting in (None, "tail", lambda p: 1 / p - 1)
+        for weighting in ("none", "tail", lambda p: 1 / p - 1)
     )
     rare = [
         np.where(top.labels == 1, top.scores, 0).sum(axis=1)[X[:, 1] > 1.8].mean()
@@ -97,7 +97,7 @@ def test_leaf_weights_have_a_mean_of_one_over_all_positives(rows):
         expected = weights * counts.sum() / (counts * weights).sum()
         np.testing.assert_allclose(leaf_costs(weighting, None, Y), expected)
     np.testing.assert_allclose(leaf_costs("convex", ConstantPropensity(0.5), Y), 1)
-    np.testing.assert_array_equal(leaf_costs(None, None, Y), 1)
+    np.testing.assert_array_equal(leaf_costs("none", None, Y), 1)
     np.testing.assert_allclose(leaf_costs("tail", np.ones(20), Y), 1)
     np.testing.assert_allclose(leaf_costs("tail", np.full(20, 0.5), sparse.csr_array(Y.shape)), 1)
 
@@ -122,10 +122,10 @@ def test_one_label_and_no_label():
 @pytest.mark.parametrize(
     ("params", "text"),
     [
-        ({"n_trees": 0}, r"n_trees=0 is outside \[1, inf\]"),
+        ({"n_trees": 0}, r"n_trees=0 is outside \[1, inf\)"),
         ({"beam": 2.5}, r"beam=2.5 must be an integer"),
         ({"loss": "hinge"}, r"loss='hinge' is not one of 'squared_hinge', 'logistic'"),
-        ({"C": 0}, r"C=0 is outside \(0, inf\]"),
+        ({"C": 0}, r"C=0 is outside \(0, inf\)"),
         ({"tol": -1.0}, r"tol=-1.0 is outside"),
         ({"negatives": "all"}, r"negatives='all' is not one of 'beam', 'siblings'"),
         ({"normalize": "l1"}, r"normalize='l1' is not one of True, False"),
