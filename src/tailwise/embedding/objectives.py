@@ -14,6 +14,7 @@ import torch
 from scipy import sparse
 
 from tailwise.embedding.sampling import Draw, Weighting
+from tailwise.losses.base import softplus
 from tailwise.losses.margins import (
     Margin,
     contrastive,
@@ -21,7 +22,6 @@ from tailwise.losses.margins import (
     margin_softmax,
     sampled_decoupled,
     sampled_softmax,
-    softplus,
 )
 from tailwise.losses.regularizers import LABEL_REGULARIZERS, adjacency, gravity
 

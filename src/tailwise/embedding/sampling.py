@@ -92,7 +92,7 @@ def implicit_margin(
 
     name = f"{sampler}, {weighting if isinstance(weighting, str) else 'own'} weights"
     if not isinstance(weighting, str):
-        return Margin(name, prior, rho)
+        return Margin(name, prior=prior, function=rho)
     log_m, log_q, log_prior = np.log(n_negatives), np.log(q), np.log(prior)
     log_a = {"relative": log_m + log_q, "tail": -log_prior}.get(weighting, 0)
     log_b = {"constant": log_q, "tail": log_prior}.get(weighting, 0)
