@@ -56,6 +56,7 @@ class FaissIndex(LabelIndex):
     def __init__(
         self,
         kind: str = "ivf",
+        *,
         effort: int | None = None,
         min_recall: float = 0.95,
         links: int = 32,

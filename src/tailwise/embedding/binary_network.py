@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
-from tailwise.errors import InvalidInput, import_extra
+from tailwise.embedding.runtime import one_thread_an_operation, require_torch
+from tailwise.errors import InvalidInput
 from tailwise.kernels.sparse.topk import topk_dense
 from tailwise.losses import CORRECTIONS, LOSSES, Loss, correct
 from tailwise.parallel import count_jobs, map_blocks, progress, row_blocks
@@ -72,6 +71,7 @@ class BinaryNetwork(XMCModel):
     def __init__(
         self,
         loss: str = "cross_entropy",
+        *,
         correction: str = "none",
         propensity: Any = None,
         hidden: tuple[int, ...] = (256,),
@@ -120,7 +120,7 @@ class BinaryNetwork(XMCModel):
         needed = self.correction != "none"
         loss = correct(self.loss, self.correction, resolve_propensity(self.propensity, Y) if needed else 1.0)
         network = self._new_network(int(rng.integers(2**62)))
-        with _one_torch_thread():
+        with one_thread_an_operation():
             self.losses_ = self._train(network, loss, X, Y, rng)
         self.network_ = {name: weight.detach() for name, weight in network.state_dict().items()}
 
@@ -195,7 +195,7 @@ class BinaryNetwork(XMCModel):
 
         def score_block(block: tuple[int, int]) -> Any:
             start, stop = block
-            with _one_torch_thread(), torch.no_grad():
+            with one_thread_an_operation(), torch.no_grad():
                 passes = [
                     _score_rows(network, X[i : min(i + _ROWS_A_PASS, stop)]) for i in range(start, stop, _ROWS_A_PASS)
                 ]
@@ -230,17 +230,5 @@ def _to_torch(rows: sparse.csr_array) -> Any:
     return torch.sparse_coo_tensor(where, values, coo.shape, is_coalesced=True, check_invariants=False)
 
 
-@contextmanager
-def _one_torch_thread() -> Iterator[None]:
-    """torch's own threads off in this thread: sums split over threads round differently."""
-    torch = _torch()
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def _torch() -> Any:
-    return import_extra("torch", "neural", "BinaryNetwork")
+    return require_torch("BinaryNetwork")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -75,9 +76,9 @@ class LabelIndex(Saveable, BaseEstimator):
     def _adapt(self, queries: np.ndarray) -> None:
         """Choose how to search, by queries like those to come."""
 
+    @abstractmethod
     def _search(self, queries: np.ndarray, positions: np.ndarray, scores: np.ndarray) -> None:
         """Fill the rows of ``positions`` (in ``vectors_``) and ``scores``."""
-        raise NotImplementedError
 
     def _rank(self, queries: np.ndarray, candidates: np.ndarray, positions: np.ndarray, scores: np.ndarray) -> None:
         """Score ``candidates`` (n, c) in full precision and keep the best of each row."""
