@@ -126,9 +126,9 @@ def test_training_leaves_the_global_generator_alone():
         ({"loss": "zero_one"}, "loss='zero_one' is not one of 'squared_error'"),
         ({"correction": "half"}, "correction='half' is not one of 'none', 'unbiased'"),
         ({"hidden": 64}, r"hidden=64 must be a tuple of layer widths, such as \(256,\)"),
-        ({"hidden": (0,)}, r"hidden=0 is outside \[1, inf\]"),
+        ({"hidden": (0,)}, r"hidden=0 is outside \[1, inf\)"),
         ({"epochs": 0}, r"epochs=0 is outside"),
-        ({"learning_rate": 0}, r"learning_rate=0 is outside \(0, inf\]"),
+        ({"learning_rate": 0}, r"learning_rate=0 is outside \(0, inf\)"),
         ({"correction": "unbiased", "propensity": np.ones(3)}, "propensity"),
     ],
 )

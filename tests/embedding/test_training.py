@@ -283,23 +283,39 @@ def test_importing_and_predicting_load_no_torch(rows, tmp_path):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"dim": 0}, r"dim=0 is outside \[1, inf\]"),
+        ({"dim": 0}, r"dim=0 is outside \[1, inf\)"),
         ({"hidden": (8, -1)}, r"hidden=-1 is outside"),
         ({"activation": "tanh"}, "activation='tanh' is not one of 'relu', 'linear'"),
         ({"loss": "hinge"}, "loss='hinge' is not one of 'margin'"),
         ({"regularizer": "l2"}, "regularizer='l2' is not one of 'glas', 'spreadout'"),
         ({"input_keep_probability": 0}, r"input_keep_probability=0 is outside \(0, 1\]"),
-        ({"metric": "accuracy"}, "accuracy"),
+        ({"metric": "accuracy"}, "metric='accuracy': metric 'accuracy' is not known"),
         ({"device": "abacus"}, "device='abacus' cannot be used"),
         ({"n_jobs": 0}, "n_jobs=0 must be"),
-        ({"index": "exact"}, r"index='exact'; pass None for exact search, or an object: FaissIndex\(\)"),
-        ({"checkpoint": Path("here")}, "must be a str"),
+        ({"index": "exact"}, r"index='exact' is not a tailwise label index; pass one, such as FaissIndex\(\), or None"),
+        ({"index": FaissIndex("tree")}, "kind='tree' is not one of 'ivf', 'hnsw'"),
+        ({"checkpoint": Path("here")}, r"checkpoint=\w+\('here'\) must be a string"),
         ({"random_state": "x"}, "random_state='x'"),
     ],
 )
 def test_wrong_parameters_are_named(rows, params, message):
     with pytest.raises(InvalidInput, match=message):
         GLaS(**SMALL | params).fit(*rows)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"sampler": "guess"}, "sampler='guess' is not one of 'uniform', 'within_batch', 'model', None"),
+        ({"weighting": "heavy"}, "weighting='heavy' is not one of 'constant', 'importance'"),
+        ({"loss": "hinge"}, "loss='hinge' is not one of 'softmax', 'adaptive', 'equalised'"),
+        ({"n_negatives": 0}, r"n_negatives=0 is outside"),
+        ({"hidden": 0}, r"hidden=0 is outside"),
+    ],
+)
+def test_wrong_parameters_of_sampled_softmax_are_named(rows, params, message):
+    with pytest.raises(InvalidInput, match=message):
+        SampledSoftmax(**SMALL | params).fit(*rows)
 
 
 def test_full_label_losses_refuse_a_sampler(rows):

@@ -10,9 +10,9 @@ from scipy import sparse
 from tailwise.embedding.model import TwoTowerModel
 from tailwise.losses.margins import label_prior
 from tailwise.losses.regularizers import LABEL_REGULARIZERS, REGULARIZERS
-from tailwise.validation import check_choice, check_number, label_counts
+from tailwise.parameters import Choice, Integer, Number
+from tailwise.validation import label_counts
 
-LOSSES = ("margin", "negative_mining", "softmax")
 _EVERY_LABEL_BELOW = 4
 
 
@@ -96,6 +96,16 @@ class GLaS(TwoTowerModel):
     array([[0]], dtype=int32)
     """
 
+    _parameters = {
+        "loss": Choice("margin", "negative_mining", "softmax"),
+        "margin": Number(low=0),
+        "n_mined": Integer(low=1),
+        "logit_adjustment": Number(),
+        "negatives": Choice("auto", "all", "batch"),
+        "regularizer": Choice(*REGULARIZERS),
+        "reg_weight": Number(low=0),
+    }
+
     def __init__(
         self,
         dim: int = 1024,
@@ -148,16 +158,6 @@ class GLaS(TwoTowerModel):
         self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def _check(self) -> None:
-        super()._check()
-        check_choice("loss", self.loss, LOSSES)
-        check_choice("negatives", self.negatives, ("auto", "all", "batch"))
-        check_choice("regularizer", self.regularizer, REGULARIZERS)
-        check_number("margin", self.margin, low=0)
-        check_number("n_mined", self.n_mined, integer=True, low=1)
-        check_number("logit_adjustment", self.logit_adjustment)
-        check_number("reg_weight", self.reg_weight, low=0)
 
     @property
     def on_sphere(self) -> bool:

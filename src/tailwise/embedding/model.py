@@ -10,15 +10,14 @@ from scipy import sparse
 from sklearn.base import clone
 
 from tailwise.base import TopK, XMCModel
+from tailwise.embedding.constraints import INDEX, Widths, layer_widths
 from tailwise.embedding.index import ExactIndex, LabelIndex
 from tailwise.embedding.runtime import Processes, one_thread_an_operation, require_torch, resolve_device
 from tailwise.embedding.tower import Shape, Tower
-from tailwise.errors import InvalidInput
-from tailwise.metrics import parse_metric
-from tailwise.parallel import count_jobs
-from tailwise.propensity import resolve_propensity
-from tailwise.rows import unit_rows
-from tailwise.validation import check_choice, check_features, check_number
+from tailwise.metrics.names import METRIC
+from tailwise.parameters import Choice, Flag, Integer, Number, OrNone, Text
+from tailwise.propensity import PropensityLike, resolve_propensity
+from tailwise.rows import UNIT_LENGTH, RowView
 
 if TYPE_CHECKING:
     from tailwise.embedding.plan import Objective
@@ -30,9 +29,27 @@ _SAMPLE_QUERIES = 256
 class TwoTowerModel(XMCModel):
     """Rows and labels as vectors in one space; a label's score is their inner product.
 
-    Rows are scaled to unit length first. A subclass validates its parameters in ``_check``, says in ``on_sphere`` where
-    its vectors lie and builds its loss in ``build_objective``.
+    Rows are scaled to unit length first. A subclass says in ``on_sphere`` where its vectors lie and builds its loss in
+    ``build_objective``.
     """
+
+    _parameters = {
+        "dim": Integer(low=1),
+        "hidden": Widths(or_one=True),
+        "activation": Choice("relu", "linear"),
+        "input_keep_probability": Number(low=0, high=1, open_low=True),
+        "batch_size": Integer(low=1),
+        "epochs": Integer(low=1),
+        "learning_rate": Number(low=0, open_low=True),
+        "early_stopping": Flag(),
+        "metric": METRIC,
+        "patience": Integer(low=1),
+        "validation_fraction": Number(low=0, high=1, open_low=True, open_high=True),
+        "propensity": PropensityLike(),
+        "index": INDEX,
+        "checkpoint": OrNone(Text()),
+        "device": Text(),
+    }
 
     dim: int
     hidden: Any
@@ -60,8 +77,7 @@ class TwoTowerModel(XMCModel):
     def encode(self, X: Any) -> np.ndarray:
         """The rows' vectors, (n, d) float32: what ``index_`` is searched with."""
         self._check_is_fitted()
-        X = check_features(X, n_features=self.n_features_in_, allow_no_rows=True)
-        return self.tower_.encode(unit_rows(X), n_jobs=self.n_jobs)
+        return self.tower_.encode(self._seen(X), n_jobs=self.n_jobs)
 
     @property
     def label_vectors_(self) -> np.ndarray:
@@ -81,38 +97,19 @@ class TwoTowerModel(XMCModel):
 
     def build_shape(self, n_features: int, n_labels: int) -> Shape:
         """Sizes and form of the network, for that many features and labels."""
-        return Shape(n_features, n_labels, (*self._hidden(), self.dim), self.activation, self.on_sphere)
+        return Shape(n_features, n_labels, (*layer_widths(self.hidden), self.dim), self.activation, self.on_sphere)
 
-    def _check(self) -> None:
-        for name in ("dim", "batch_size", "epochs", "patience"):
-            check_number(name, getattr(self, name), integer=True, low=1)
-        for width in self._hidden():
-            check_number("hidden", width, integer=True, low=1)
-        check_choice("activation", self.activation, ("relu", "linear"))
-        check_number("input_keep_probability", self.input_keep_probability, low=0, high=1, open_low=True)
-        check_number("learning_rate", self.learning_rate, low=0, open_low=True)
-        check_number("validation_fraction", self.validation_fraction, low=0, high=1, open_low=True, open_high=True)
-        parse_metric(self.metric)
-        count_jobs(self.n_jobs)
-        if self.checkpoint is not None and not isinstance(self.checkpoint, str):
-            raise InvalidInput(f"checkpoint={self.checkpoint!r} must be a str, because parameters are saved as text")
-        if self.index is not None and not isinstance(self.index, LabelIndex):
-            raise InvalidInput(f"index={self.index!r}; pass None for exact search, or an object: FaissIndex()")
-
-    def _hidden(self) -> tuple[int, ...]:
-        if self.hidden is None:
-            return ()
-        return tuple(self.hidden) if isinstance(self.hidden, list | tuple) else (self.hidden,)
+    def _see_rows(self, X: sparse.csr_array) -> RowView:
+        return UNIT_LENGTH
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        self._check()
         require_torch(type(self).__name__)
         # Not at the top, because it imports torch, and predicting does without.
         from tailwise.embedding.run import Run
 
         known = np.flatnonzero(self.label_counts_ > 0)
         propensity = resolve_propensity(self.propensity, Y)[known] if self.early_stopping else None
-        X, Y = unit_rows(X), sparse.csr_array(Y[:, known])
+        Y = sparse.csr_array(Y[:, known])
         with one_thread_an_operation(), Processes(resolve_device(self.device)) as processes:
             run = Run(self, processes, X, Y, propensity)
             self._describe(run)
@@ -129,4 +126,4 @@ class TwoTowerModel(XMCModel):
         """Set what can be told of a run before it starts."""
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
-        return self.index_.search(self.tower_.encode(unit_rows(X), n_jobs=self.n_jobs), k)
+        return self.index_.search(self.tower_.encode(X, n_jobs=self.n_jobs), k)

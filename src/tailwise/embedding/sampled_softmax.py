@@ -8,15 +8,14 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.embedding.model import TwoTowerModel
-from tailwise.embedding.sampling import SAMPLERS, Weighting, get_weighting, implicit_margin
+from tailwise.embedding.sampling import SAMPLERS, WEIGHTINGS, Weighting, get_weighting, implicit_margin
 from tailwise.errors import InvalidInput
 from tailwise.losses.margins import MARGINS, Margin, get_margin, label_prior
-from tailwise.validation import check_choice, check_number, label_counts
+from tailwise.parameters import Choice, Integer, OrFunction
+from tailwise.validation import label_counts
 
 if TYPE_CHECKING:
     from tailwise.embedding.run import Run
-
-LOSSES = (*MARGINS, "contrastive")
 
 
 class SampledSoftmax(TwoTowerModel):
@@ -77,6 +76,13 @@ class SampledSoftmax(TwoTowerModel):
     array([[0]], dtype=int32)
     """
 
+    _parameters = {
+        "sampler": Choice(*SAMPLERS, None),
+        "weighting": OrFunction(Choice(*WEIGHTINGS)),
+        "loss": Choice(*MARGINS, "contrastive"),
+        "n_negatives": Integer(low=1),
+    }
+
     margin_: dict[str, Any]
 
     def __init__(
@@ -126,17 +132,13 @@ class SampledSoftmax(TwoTowerModel):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _check(self) -> None:
-        super()._check()
-        check_choice("sampler", self.sampler, (*SAMPLERS, None))
-        get_weighting(self.weighting)
-        check_choice("loss", self.loss, LOSSES)
-        check_number("n_negatives", self.n_negatives, integer=True, low=1)
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         if self.sampler is not None and self.loss not in ("softmax", "contrastive"):
             raise InvalidInput(
                 f"loss={self.loss!r} sums over every label, but sampler={self.sampler!r} draws some; pass "
                 f"sampler=None, or loss='softmax' with weighting=weights_for({self.loss!r}, {self.sampler!r}, prior)"
             )
+        super()._fit(X, Y)
 
     @property
     def on_sphere(self) -> bool:
