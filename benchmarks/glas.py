@@ -26,14 +26,14 @@ PUBLISHED = {"P@1": 77.5, "P@3": 65.01, "P@5": 54.37, "PSP@1": 49.77, "PSP@3": 5
 CHOSEN = {"early_stopping": False}
 TILTS = (0.3, 0.5)
 ABLATION: dict[str, dict[str, Any]] = {
-    "GLaS, input dropout 0.8": {"input_dropout": 0.8},
-    "spread-out": {"regularizer": "spreadout", "input_dropout": 0.8},
-    "Laplacian": {"regularizer": "laplacian", "input_dropout": 0.8},
-    "gravity": {"regularizer": "gravity", "input_dropout": 0.8},
-    "no regulariser": {"regularizer": None, "input_dropout": 0.8},
-    "input dropout 0.6": {"input_dropout": 0.6},
-    "no input dropout": {"input_dropout": 1.0},
-    "neither": {"regularizer": None, "input_dropout": 1.0},
+    "GLaS, 0.8 of the features kept": {"input_keep_probability": 0.8},
+    "spread-out": {"regularizer": "spreadout", "input_keep_probability": 0.8},
+    "Laplacian": {"regularizer": "laplacian", "input_keep_probability": 0.8},
+    "gravity": {"regularizer": "gravity", "input_keep_probability": 0.8},
+    "no regulariser": {"regularizer": None, "input_keep_probability": 0.8},
+    "0.6 of the features kept": {"input_keep_probability": 0.6},
+    "every feature kept": {"input_keep_probability": 1.0},
+    "neither": {"regularizer": None, "input_keep_probability": 1.0},
 }
 SHOWN = ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5", "train P@1", "gap")
 NAMES = [f"{metric}@{k}" for metric in ("p", "psp") for k in (1, 3, 5)]
@@ -117,11 +117,11 @@ def choose(dim: int = 256) -> list[dict[str, Any]]:
     inner = Matrices(data.X_train[rest], data.Y_train[rest], data.X_train[cut], data.Y_train[cut])
     runs = []
     table = Table(title=f"a fifth of the training rows, d = {dim}")
-    for column in ("logit_adjustment", "input_dropout", *PUBLISHED):
+    for column in ("logit_adjustment", "input_keep_probability", *PUBLISHED):
         table.add_column(column, justify="right")
     for tau, keep in product((0.3, 0.4, 0.5, 0.6), (0.8, 1.0)):
-        figures = fit_and_score(inner, dim=dim, logit_adjustment=tau, input_dropout=keep)
-        runs.append({"logit_adjustment": tau, "input_dropout": keep, **figures})
+        figures = fit_and_score(inner, dim=dim, logit_adjustment=tau, input_keep_probability=keep)
+        runs.append({"logit_adjustment": tau, "input_keep_probability": keep, **figures})
         table.add_row(f"{tau:g}", f"{keep:g}", *(f"{figures[name]:.1f}" for name in PUBLISHED))
     show(table)
     return runs

@@ -5,6 +5,7 @@ from scipy import sparse
 
 torch = pytest.importorskip("torch")
 
+from tailwise.embedding import binary_network  # noqa: E402
 from tailwise.embedding.binary_network import BinaryNetwork  # noqa: E402
 from tailwise.errors import InvalidInput, MissingExtra  # noqa: E402
 from tailwise.losses import unbiased  # noqa: E402
@@ -69,15 +70,18 @@ def test_first_loss_is_that_of_the_untrained_network():
     assert model.losses_[0] == pytest.approx(expected, rel=1e-5)
 
 
-def test_dense_and_sparse_batches_train_alike():
+def test_dense_and_sparse_batches_train_alike(monkeypatch):
     X, Y = make_rows()
-    wide = sparse.csr_array(sparse.hstack([X, sparse.csr_array((X.shape[0], 400))]))  # sparse enough for the other way
-    params = {"epochs": 3, "hidden": (), "random_state": 0}
+    seen = []
+    to_torch = binary_network._to_torch
+    monkeypatch.setattr(binary_network, "_to_torch", lambda rows: seen.append(1) or to_torch(rows))
+    params = {"epochs": 3, "hidden": (8,), "random_state": 0}
     dense = BinaryNetwork(**params).fit(X, Y)
-    thin = BinaryNetwork(**params).fit(wide, Y)
-    assert thin.losses_[-1] == pytest.approx(dense.losses_[-1], rel=0.1)
-    padded = wide.copy()
-    assert BinaryNetwork(**params).fit(padded, Y).losses_ == thin.losses_
+    assert not seen
+    monkeypatch.setattr(binary_network, "_DENSE_ABOVE", 1.0)
+    thin = BinaryNetwork(**params).fit(X, Y)
+    assert seen
+    assert thin.losses_ == pytest.approx(dense.losses_, rel=1e-4)
 
 
 def test_scores_of_a_row_do_not_depend_on_the_rows_around_it():
@@ -138,6 +142,6 @@ def test_without_torch_the_extra_is_named(monkeypatch):
     def absent(module, extra, purpose):
         raise MissingExtra(f"{purpose} needs {module}; install it with: pip install 'tailwise[{extra}]'")
 
-    monkeypatch.setattr("tailwise.embedding.binary_network.import_extra", absent)
+    monkeypatch.setattr("tailwise.embedding.runtime.import_extra", absent)
     with pytest.raises(MissingExtra, match=r"BinaryNetwork needs torch; .*tailwise\[neural\]"):
         BinaryNetwork().fit(*make_rows())

@@ -5,6 +5,7 @@ import pytest
 from contracts import assert_same_bits
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from naive import embedding as naive
 
 import tailwise
@@ -18,16 +19,24 @@ def unit(rng, n, d):
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.integers(1, 60), st.integers(1, 9), st.integers(1, 12), st.integers(1, 40), st.integers(0, 2**16))
-def test_exact_search_equals_its_twin(n, d, rows, k, seed):
-    rng = np.random.default_rng(seed)
-    # Small integers: sums are exact, ties are many.
-    vectors, queries = (rng.integers(-2, 3, (m, d)).astype(np.float32) for m in (n, rows))
-    labels = np.sort(rng.choice(100, n, replace=False))
+@st.composite
+def searches(draw):
+    """Label vectors, their labels with gaps, and queries: small integers, so that sums are exact and ties are many."""
+    labels = sorted(draw(st.sets(st.integers(0, 99), min_size=1, max_size=40)))
+    d = draw(st.integers(1, 9))
+    values = st.integers(-2, 2).map(float)
+    vectors = draw(hnp.arrays(np.float32, (len(labels), d), elements=values))
+    queries = draw(hnp.arrays(np.float32, (draw(st.integers(1, 12)), d), elements=values))
+    return vectors, np.array(labels), queries
+
+
+@settings(max_examples=50, deadline=None)
+@given(searches(), st.integers(1, 45))
+def test_exact_search_equals_its_twin(case, k):
+    vectors, labels, queries = case
     found = ExactIndex(n_jobs=1).build(vectors, labels).search(queries, k)
-    for i in range(rows):
-        expected = naive.top_k(vectors, labels, queries[i], k)
+    for i, query in enumerate(queries):
+        expected = naive.top_k(vectors, labels, query, k)
         assert found.labels[i].tolist() == expected + [-1] * (k - len(expected))
         assert np.isneginf(found.scores[i][len(expected) :]).all()
 
@@ -78,7 +87,7 @@ def test_effort_is_the_least_that_keeps_the_recall(kind, tmp_path):
     index = FaissIndex(kind, links=8, build_effort=16, min_recall=0.9, n_jobs=1).build(vectors, queries=asked)
     assert index.recall_report(asked, np.ones(3000)).overall >= 0.9
     assert index.recall_report(fresh, np.ones(3000)).overall >= 0.88
-    less = FaissIndex(kind, index.effort_ // 2, links=8, build_effort=16, n_jobs=1).build(vectors, queries=asked)
+    less = FaissIndex(kind, effort=index.effort_ // 2, links=8, build_effort=16, n_jobs=1).build(vectors, queries=asked)
     assert less.effort_ == index.effort_ // 2 and less.recall_report(asked, np.ones(3000)).overall < 0.9
     assert FaissIndex(kind, links=8, build_effort=16, min_recall=0.9, n_jobs=2).build(
         vectors, queries=asked

@@ -1,8 +1,9 @@
-"""Training: gradients, the optimiser, early stopping, checkpoints, processes, and what is said when torch is absent."""
+"""Training: gradients, the optimiser, threads and processes, and what is said when torch is absent."""
 
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +13,20 @@ from contracts import assert_same_bits, make_rows
 from naive import embedding as naive
 from scipy import sparse
 
-import tailwise
-from tailwise.embedding import FaissIndex, GLaS, SampledSoftmax, model, runtime, weights_for
-from tailwise.embedding.model import hold_out
-from tailwise.embedding.network import Shape, SparseRows, initial_parameters, to_tower, upper_layers
-from tailwise.embedding.objectives import FullObjective, GlasObjective, SampledObjective
+from tailwise.embedding import FaissIndex, GLaS, SampledSoftmax, runtime, weights_for
+from tailwise.embedding.negatives import SampledObjective, get_negatives
+from tailwise.embedding.network import SparseRows, initial_parameters, to_tower, upper_layers
+from tailwise.embedding.objectives import (
+    FullObjective,
+    GlasObjective,
+    LabelRegularizer,
+    MinedMargin,
+    SummedMargin,
+    TiltedSoftmax,
+)
 from tailwise.embedding.optimizer import RowAdam
 from tailwise.embedding.sampling import WEIGHTINGS
+from tailwise.embedding.tower import Shape
 from tailwise.embedding.training import Settings, Trainer
 from tailwise.errors import InvalidInput, MissingExtra, import_extra
 from tailwise.losses import get_margin, label_prior
@@ -34,37 +42,34 @@ def rows():
     return unit_rows(check_features(X)), check_labels(Y[:, 1:])
 
 
-def glas_objective(Y, **changes):
-    settings = {
-        "Y_transposed": sparse.csr_array(Y.T.tocsr()),
-        "loss": "softmax",
-        "margin": 0.3,
-        "n_mined": 5,
-        "regularizer": "glas",
-        "reg_weight": 10.0,
-        "log_tilt": 0.3 * np.log(label_prior(np.bincount(Y.indices, minlength=Y.shape[1]))),
-        "every_label": True,
-        "label_part": 4,
-    }
+def glas_objective(Y, loss=None, regularizer="glas", labels_a_part=4, **changes):
+    tilt = 0.3 * np.log(label_prior(np.bincount(Y.indices, minlength=Y.shape[1])))
+    if regularizer is not None:
+        transposed = sparse.csr_array(Y.T.tocsr())
+        regularizer = LabelRegularizer(
+            name=regularizer, weight=10.0, Y_transposed=transposed, labels_a_part=labels_a_part
+        )
+    settings = {"loss": loss or TiltedSoftmax(log_tilt=tilt), "every_label": True, "regularizer": regularizer}
     return GlasObjective(**settings | changes)
 
 
-def sampled_objective(Y, sampler, weighting="constant", loss="softmax"):
+def sampled_objective(Y, sampler, weighting="constant", contrastive=False):
     prior = label_prior(np.bincount(Y.indices, minlength=Y.shape[1]))
-    q = {"uniform": np.full(prior.shape, 1 / prior.size), "within_batch": prior}.get(sampler)
-    return SampledObjective(prior, q, sampler, WEIGHTINGS[weighting], loss, 20)
+    return SampledObjective(
+        negatives=get_negatives(sampler, prior, 20), weighting=WEIGHTINGS[weighting], contrastive=contrastive
+    )
 
 
 OBJECTIVES = {
     "softmax": glas_objective,
-    "margin": lambda Y: glas_objective(Y, loss="margin", regularizer="spreadout"),
-    "mining": lambda Y: glas_objective(Y, loss="negative_mining", regularizer="laplacian"),
-    "gravity": lambda Y: glas_objective(Y, regularizer="gravity", every_label=False),
+    "margin": lambda Y: glas_objective(Y, SummedMargin(margin=0.3), "spreadout"),
+    "mining": lambda Y: glas_objective(Y, MinedMargin(margin=0.3, n_mined=5), "laplacian"),
+    "gravity": lambda Y: glas_objective(Y, regularizer=None, gravity_weight=10.0, every_label=False),
     "batch labels": lambda Y: glas_objective(Y, every_label=False),
     "uniform": lambda Y: sampled_objective(Y, "uniform", "relative"),
     "within batch": lambda Y: sampled_objective(Y, "within_batch", "tail"),
     "model": lambda Y: sampled_objective(Y, "model", "importance"),
-    "contrastive": lambda Y: sampled_objective(Y, "uniform", "importance", "contrastive"),
+    "contrastive": lambda Y: sampled_objective(Y, "uniform", "importance", contrastive=True),
     "equalised": lambda Y: FullObjective(get_margin("equalised", label_prior(np.bincount(Y.indices)))),
     "full contrastive": lambda Y: FullObjective(None),
 }
@@ -80,21 +85,20 @@ def test_a_step_follows_the_gradient_of_the_whole_batch(rows, name, normalize, m
     parameters = initial_parameters(shape, 5.0, 0, torch.device("cpu"))
     before = {key: value.clone().requires_grad_() for key, value in parameters.items()}
     objective = OBJECTIVES[name](Y)
-    trainer = Trainer(
-        shape, parameters, objective, Settings(150, 1, 0.1, 1.0, 0, 2), runtime.Processes(torch.device("cpu"))
-    )
+    how = Settings(batch_size=150, epochs=1, learning_rate=0.1, keep_probability=1.0, seed=0, n_jobs=2)
+    trainer = Trainer(shape, parameters, objective, how, runtime.Processes(torch.device("cpu")))
     seen = {}
     monkeypatch.setattr(trainer.optimizer, "step", lambda gradients, at, rate: seen.update(gradients=gradients, at=at))
     plan = objective.plan(Y, np.random.default_rng(3))
-    loss = trainer._step(X, plan, 0.1)
+    loss = trainer.step(X, plan, 0.1)
 
     table = torch.from_numpy(X.toarray()) @ before["features"]
     labels = before["labels"] if plan.labels is None else before["labels"][torch.from_numpy(plan.labels)]
     labels = torch.nn.functional.normalize(labels, dim=1) if normalize else labels
     vectors = upper_layers(shape, before, table)
     total = objective.row_loss(plan, slice(0, X.shape[0]), vectors, labels, before["log_scale"])
-    for part in range(plan.n_label_parts):
-        total = total + objective.label_loss(plan, part, labels)
+    for part in plan.label_parts:
+        total = total + part.loss(labels)
     total.backward()
     assert loss == pytest.approx(total.item(), rel=1e-4)
     for key, value in before.items():
@@ -109,20 +113,19 @@ def test_the_step_gradient_matches_finite_differences():
     """The GLaS objective of a whole network, in double precision, against differences of its value."""
     X, Y = make_rows(n_samples=12, n_features=6, n_labels=5)
     Y = check_labels(Y[:, 1:])
-    objective = glas_objective(Y, label_part=100)
+    objective = glas_objective(Y, labels_a_part=100)
     plan = objective.plan(Y, np.random.default_rng(0))
     shape = Shape(6, 4, (5, 3), "relu", True)
     values = {k: v.double() for k, v in initial_parameters(shape, 5.0, 1, torch.device("cpu")).items()}
     dense = torch.from_numpy(X.toarray()).double()
-    plan.notes["U"] = plan.notes["U"].astype(np.float64)
+    (part,) = plan.label_parts
+    part = replace(part, U=part.U.astype(np.float64))
 
     def value(*tensors):
         now = dict(zip(values, tensors, strict=True))
         labels = torch.nn.functional.normalize(now["labels"], dim=1)
         vectors = upper_layers(shape, now, dense @ now["features"])
-        return objective.row_loss(plan, slice(0, 12), vectors, labels, now["log_scale"]) + objective.label_loss(
-            plan, 0, labels
-        )
+        return objective.row_loss(plan, slice(0, 12), vectors, labels, now["log_scale"]) + part.loss(labels)
 
     assert torch.autograd.gradcheck(value, [v.requires_grad_() for v in values.values()])
 
@@ -162,7 +165,7 @@ def test_the_tower_encodes_as_the_network(rows):
         {"regularizer": None, "negatives": "batch"},
         {"regularizer": "gravity", "hidden": 16, "activation": "relu"},
         {"regularizer": "laplacian", "hidden": (16, 16)},
-        {"regularizer": "spreadout", "input_dropout": 1.0, "activation": "relu"},
+        {"regularizer": "spreadout", "input_keep_probability": 1.0, "activation": "relu"},
         {"logit_adjustment": 1.0, "index": FaissIndex("hnsw")},
     ],
     ids=str,
@@ -219,61 +222,12 @@ def test_own_weights_train_like_the_named_ones(rows):
     X, Y = rows
     prior = label_prior(np.bincount(Y.indices, minlength=Y.shape[1]))
     settings = SMALL | {"early_stopping": False, "n_negatives": 20}
-    own = SampledSoftmax("uniform", weights_for("logit_adjusted", "uniform", prior), **settings).fit(X, Y)
-    named = SampledSoftmax("uniform", "tail", **settings).fit(X, Y)
+    own = SampledSoftmax(weighting=weights_for("logit_adjusted", "uniform", prior), **settings).fit(X, Y)
+    named = SampledSoftmax(weighting="tail", **settings).fit(X, Y)
     np.testing.assert_allclose(own.label_vectors_, named.label_vectors_, atol=1e-4)
     assert own.margin_["favours"] == named.margin_["favours"] == "tail"
     with pytest.raises(InvalidInput, match="cannot be saved"):
         own.save("never-written")
-
-
-def test_early_stopping_keeps_the_best_epoch(rows, monkeypatch):
-    X, Y = rows
-    values = iter([10.0, 30.0, 20.0, 25.0, 99.0])
-    monkeypatch.setattr(model._Run, "_validate", lambda self: next(values))
-    stopped = GLaS(**SMALL | {"epochs": 9, "patience": 2, "metric": "p@1"}).fit(X, Y)
-    assert [entry["p@1"] for entry in stopped.history_] == [10, 30, 20, 25] and stopped.best_epoch_ == 2
-
-
-def test_validation_uses_the_named_metric(rows):
-    X, Y = rows
-    fitted = GLaS(**SMALL | {"validation_fraction": 0.3, "metric": "recall@3"}).fit(X, Y)
-    assert all(0 <= entry["recall@3"] <= 100 for entry in fitted.history_)
-    assert fitted.history_[-1]["recall@3"] > fitted.history_[0]["recall@3"] / 2
-
-
-def test_held_out_rows_leave_every_label_a_row():
-    rng = np.random.default_rng(0)
-    Y = sparse.csr_array((rng.random((80, 12)) < 0.08).astype(np.float32))
-    chosen = hold_out(Y, rng.permutation(80), 30)
-    left = np.bincount(Y[np.setdiff1d(np.arange(80), chosen)].indices, minlength=12)
-    assert chosen.size == 30 and (left[np.bincount(Y.indices, minlength=12) > 0] > 0).all()
-
-
-def test_a_resumed_run_gives_the_same_bits(rows, tmp_path, monkeypatch):
-    X, Y = rows
-    path = str(tmp_path / "checkpoint")
-    whole = GLaS(**SMALL | {"validation_fraction": 0.2}).fit(X, Y)
-    record = model._Run._record
-
-    def stop_after_two(self, loss):
-        record(self, loss)
-        if self.epoch == 3:
-            raise KeyboardInterrupt
-
-    made = GLaS(**SMALL | {"validation_fraction": 0.2, "checkpoint": path})
-    monkeypatch.setattr(model._Run, "_record", stop_after_two)
-    with pytest.raises(KeyboardInterrupt):
-        made.fit(X, Y)
-    monkeypatch.setattr(model._Run, "_record", record)
-    resumed = made.fit(X, Y)
-    assert_same_bits(resumed.predict_topk(X), whole.predict_topk(X))
-    assert resumed.history_ == whole.history_
-    with pytest.raises(InvalidInput, match="other parameters or other data; remove it to start anew"):
-        made.set_params(dim=13).fit(X, Y)
-    whole.save(tmp_path / "model")
-    with pytest.raises(InvalidInput, match="holds a GLaS, not a checkpoint"):
-        made.set_params(checkpoint=str(tmp_path / "model")).fit(X, Y)
 
 
 TOGETHER = """
@@ -334,18 +288,34 @@ def test_importing_and_predicting_load_no_torch(rows, tmp_path):
         ({"activation": "tanh"}, "activation='tanh' is not one of 'relu', 'linear'"),
         ({"loss": "hinge"}, "loss='hinge' is not one of 'margin'"),
         ({"regularizer": "l2"}, "regularizer='l2' is not one of 'glas', 'spreadout'"),
-        ({"input_dropout": 0}, r"input_dropout=0 is outside \(0, 1\]"),
-        ({"metric": "accuracy"}, "accuracy"),
+        ({"input_keep_probability": 0}, r"input_keep_probability=0 is outside \(0, 1\]"),
+        ({"metric": "accuracy"}, "metric='accuracy': metric 'accuracy' is not known"),
         ({"device": "abacus"}, "device='abacus' cannot be used"),
         ({"n_jobs": 0}, "n_jobs=0 must be"),
-        ({"index": "exact"}, r"index='exact'; pass None for exact search, or an object: FaissIndex\(\)"),
-        ({"checkpoint": Path("here")}, "must be a str"),
+        ({"index": "exact"}, r"index='exact' is not a tailwise label index; pass one, such as FaissIndex\(\), or None"),
+        ({"index": FaissIndex("tree")}, "kind='tree' is not one of 'ivf', 'hnsw'"),
+        ({"checkpoint": Path("here")}, r"checkpoint=\w+\('here'\) must be a string"),
         ({"random_state": "x"}, "random_state='x'"),
     ],
 )
 def test_wrong_parameters_are_named(rows, params, message):
     with pytest.raises(InvalidInput, match=message):
         GLaS(**SMALL | params).fit(*rows)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"sampler": "guess"}, "sampler='guess' is not one of 'uniform', 'within_batch', 'model', None"),
+        ({"weighting": "heavy"}, "weighting='heavy' is not one of 'constant', 'importance'"),
+        ({"loss": "hinge"}, "loss='hinge' is not one of 'softmax', 'adaptive', 'equalised'"),
+        ({"n_negatives": 0}, r"n_negatives=0 is outside"),
+        ({"hidden": 0}, r"hidden=0 is outside"),
+    ],
+)
+def test_wrong_parameters_of_sampled_softmax_are_named(rows, params, message):
+    with pytest.raises(InvalidInput, match=message):
+        SampledSoftmax(**SMALL | params).fit(*rows)
 
 
 def test_full_label_losses_refuse_a_sampler(rows):
@@ -374,4 +344,3 @@ def test_label_vectors_and_unseen_labels(rows):
     scores = fitted.encode(X) @ fitted.label_vectors_.T
     top = fitted.predict_topk(X, 1)
     np.testing.assert_allclose(scores[np.arange(X.shape[0]), top.labels[:, 0]], top.scores[:, 0], rtol=1e-4)
-    assert fitted is not tailwise.GLaS

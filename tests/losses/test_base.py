@@ -1,5 +1,8 @@
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from naive import losses as naive
 
 from tailwise.errors import InvalidInput
@@ -32,11 +35,24 @@ def test_parts_equal_the_plain_twin(name):
     assert loss(SCORES, LABELS).sum() == pytest.approx(naive.plain_loss(name, SCORES, LABELS))
 
 
-@pytest.mark.parametrize(("name", "how"), CORRECTED)
-def test_total_over_sparse_labels_equals_the_elementwise_sum(name, how):
-    loss = correct(name, how, PROPENSITY)
-    rows, labels = np.nonzero(LABELS)
-    assert loss.total(SCORES, rows, labels) == pytest.approx(loss(SCORES, LABELS).sum())
+@st.composite
+def blocks(draw):
+    """Scores, observed labels (rows and labels without any among them) and propensities of the same labels."""
+    shape = draw(st.tuples(st.integers(1, 5), st.integers(1, 6)))
+    scores = draw(hnp.arrays(np.float64, shape, elements=st.floats(-20, 20)))
+    observed = draw(hnp.arrays(np.int8, shape, elements=st.integers(0, 1)))
+    return scores, observed, draw(hnp.arrays(np.float64, shape[1], elements=st.floats(0.01, 1)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(CORRECTED), blocks())
+def test_total_over_sparse_labels_equals_the_elementwise_sum(loss, block):
+    scores, observed, propensity = block
+    corrected = correct(*loss, propensity)
+    rows, labels = np.nonzero(observed)
+    np.testing.assert_allclose(
+        corrected.total(scores, rows, labels), corrected(scores, observed).sum(), rtol=1e-9, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize(("name", "how"), CORRECTED)
@@ -67,7 +83,7 @@ def test_float32_stays_float32_and_large_scores_stay_finite(name):
 
 
 def test_a_loss_of_ones_own_needs_two_functions():
-    exponential = Loss("exponential", lambda s: np.exp(-s), lambda s: np.exp(s))
+    exponential = Loss("exponential", positive=lambda s: np.exp(-s), negative=lambda s: np.exp(s))
     assert exponential([0.0, 1.0], [1, 0]).tolist() == [1.0, np.e]
     assert get_loss(exponential) is exponential
 

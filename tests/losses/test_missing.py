@@ -25,8 +25,8 @@ LABELS = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0]])
 PROPENSITY = np.array([0.2, 0.55, 0.9])
 PAIRS = {
     **LOSSES,
-    "exponential": Loss("exponential", lambda s: np.exp(-s), lambda s: np.exp(s)),
-    "ramp": Loss("ramp", lambda s: np.clip(1 - s, 0, 2), lambda s: np.clip(1 + s, 0, 2)),
+    "exponential": Loss("exponential", positive=lambda s: np.exp(-s), negative=lambda s: np.exp(s)),
+    "ramp": Loss("ramp", positive=lambda s: np.clip(1 - s, 0, 2), negative=lambda s: np.clip(1 + s, 0, 2)),
 }
 
 
@@ -137,7 +137,7 @@ class TestConvexSurrogate:
             convex_surrogate(PAIRS["ramp"], 0.5)
         with pytest.raises(NoConvexSurrogate, match=r"zero_one .* such as the hinge"):
             convex_surrogate("zero_one", 0.5)
-        lazy = Loss("lazy", lambda s: np.clip(-s - 1, 0, None), lambda s: np.clip(s - 1, 0, None))
+        lazy = Loss("lazy", positive=lambda s: np.clip(-s - 1, 0, None), negative=lambda s: np.clip(s - 1, 0, None))
         with pytest.raises(NoConvexSurrogate, match="do not bound the 0-1 loss"):
             convex_surrogate(lazy, 0.5)
 

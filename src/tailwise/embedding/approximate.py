@@ -10,9 +10,8 @@ from threadpoolctl import threadpool_limits
 from tailwise.embedding.index import ExactIndex, LabelIndex, RecallReport, found_in, recall_report
 from tailwise.errors import import_extra
 from tailwise.parallel import count_jobs, map_blocks, row_blocks
-from tailwise.validation import check_choice, check_number
+from tailwise.parameters import Choice, Integer, Number, OrNone
 
-KINDS = ("ivf", "hnsw")
 _ROWS_A_BLOCK = 256
 _SPARE = 8
 _JUDGED_AT = 5
@@ -51,11 +50,21 @@ class FaissIndex(LabelIndex):
         The effort that searches take.
     """
 
+    _parameters = {
+        "kind": Choice("ivf", "hnsw"),
+        "effort": OrNone(Integer(low=1)),
+        "min_recall": Number(low=0, high=1),
+        "links": Integer(low=2),
+        "build_effort": Integer(low=1),
+        "lists": OrNone(Integer(low=1)),
+    }
+
     effort_: int
 
     def __init__(
         self,
         kind: str = "ivf",
+        *,
         effort: int | None = None,
         min_recall: float = 0.95,
         links: int = 32,
@@ -76,13 +85,6 @@ class FaissIndex(LabelIndex):
         return recall_report(self, queries, label_counts, k)
 
     def _build(self) -> None:
-        check_choice("kind", self.kind, KINDS)
-        for name in ("effort", "lists"):
-            if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), integer=True, low=1)
-        check_number("min_recall", self.min_recall, low=0, high=1)
-        check_number("links", self.links, integer=True, low=2)
-        check_number("build_effort", self.build_effort, integer=True, low=1)
         faiss = _faiss()
         n, d = self.vectors_.shape
         threads = faiss.omp_get_max_threads()

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
-from tailwise.errors import InvalidInput, import_extra
+from tailwise.embedding.constraints import Widths
+from tailwise.embedding.runtime import one_thread_an_operation, require_torch
 from tailwise.kernels.sparse.topk import topk_dense
 from tailwise.losses import CORRECTIONS, LOSSES, Loss, correct
-from tailwise.parallel import count_jobs, map_blocks, progress, row_blocks
-from tailwise.propensity import resolve_propensity
-from tailwise.validation import as_rng, check_choice, check_features, check_number
+from tailwise.parallel import map_blocks, progress, row_blocks
+from tailwise.parameters import Choice, Integer, Number
+from tailwise.propensity import PropensityLike, resolve_propensity
+from tailwise.validation import as_rng
 
 _DENSE_ABOVE = 0.1
 """Rows with more non-zeros than this share train faster as a dense matrix."""
@@ -66,12 +66,24 @@ class BinaryNetwork(XMCModel):
     array([[0]], dtype=int32)
     """
 
+    _parameters = {
+        "loss": Choice(*(name for name, loss in LOSSES.items() if loss.trainable)),
+        "correction": Choice(*CORRECTIONS),
+        "propensity": PropensityLike(),
+        "hidden": Widths(),
+        "epochs": Integer(low=1),
+        "batch_size": Integer(low=1),
+        "learning_rate": Number(low=0, open_low=True),
+        "weight_decay": Number(low=0),
+    }
+
     network_: dict[str, Any]
     losses_: list[float]
 
     def __init__(
         self,
         loss: str = "cross_entropy",
+        *,
         correction: str = "none",
         propensity: Any = None,
         hidden: tuple[int, ...] = (256,),
@@ -110,17 +122,15 @@ class BinaryNetwork(XMCModel):
     def decision_function(self, X: Any) -> np.ndarray:
         """The network's raw scores, (n_samples, n_labels) float32; a label is there from the threshold on."""
         self._check_is_fitted()
-        X = check_features(X, n_features=self.n_features_in_, allow_no_rows=True, owner=type(self).__name__)
-        blocks = self._map_scores(X, lambda scores, start: scores)
+        blocks = self._map_scores(self._seen(X), lambda scores, start: scores)
         return np.concatenate([np.empty((0, self.n_labels_), np.float32), *blocks])
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        self._check_parameters()
         rng = as_rng(self.random_state)
         needed = self.correction != "none"
         loss = correct(self.loss, self.correction, resolve_propensity(self.propensity, Y) if needed else 1.0)
         network = self._new_network(int(rng.integers(2**62)))
-        with _one_torch_thread():
+        with one_thread_an_operation():
             self.losses_ = self._train(network, loss, X, Y, rng)
         self.network_ = {name: weight.detach() for name, weight in network.state_dict().items()}
 
@@ -134,19 +144,6 @@ class BinaryNetwork(XMCModel):
             # A sparse row adds up whole columns of this matrix: let each lie in one piece.
             network[0].weight.data = network[0].weight.data.T.contiguous().T
         return network
-
-    def _check_parameters(self) -> None:
-        check_choice("loss", self.loss, [name for name, loss in LOSSES.items() if loss.trainable])
-        check_choice("correction", self.correction, CORRECTIONS)
-        check_number("epochs", self.epochs, integer=True, low=1)
-        check_number("batch_size", self.batch_size, integer=True, low=1)
-        check_number("learning_rate", self.learning_rate, low=0, open_low=True)
-        check_number("weight_decay", self.weight_decay, low=0)
-        count_jobs(self.n_jobs)
-        if not isinstance(self.hidden, tuple | list):
-            raise InvalidInput(f"hidden={self.hidden!r} must be a tuple of layer widths, such as (256,)")
-        for width in self.hidden:
-            check_number("hidden", width, integer=True, low=1)
 
     def _train(
         self, network: Any, loss: Loss, X: sparse.csr_array, Y: sparse.csr_array, rng: np.random.Generator
@@ -195,7 +192,7 @@ class BinaryNetwork(XMCModel):
 
         def score_block(block: tuple[int, int]) -> Any:
             start, stop = block
-            with _one_torch_thread(), torch.no_grad():
+            with one_thread_an_operation(), torch.no_grad():
                 passes = [
                     _score_rows(network, X[i : min(i + _ROWS_A_PASS, stop)]) for i in range(start, stop, _ROWS_A_PASS)
                 ]
@@ -230,17 +227,5 @@ def _to_torch(rows: sparse.csr_array) -> Any:
     return torch.sparse_coo_tensor(where, values, coo.shape, is_coalesced=True, check_invariants=False)
 
 
-@contextmanager
-def _one_torch_thread() -> Iterator[None]:
-    """torch's own threads off in this thread: sums split over threads round differently."""
-    torch = _torch()
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def _torch() -> Any:
-    return import_extra("torch", "neural", "BinaryNetwork")
+    return require_torch("BinaryNetwork")

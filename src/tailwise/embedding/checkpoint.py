@@ -40,7 +40,7 @@ class Checkpoint(persistence.Saveable, BaseEstimator):
     best_: dict[str, Any]
     history_: list[dict[str, float]]
 
-    def __init__(self, fingerprint: str = "", seed: int = 0) -> None:
+    def __init__(self, fingerprint: str = "", *, seed: int = 0) -> None:
         self.fingerprint = fingerprint
         self.seed = seed
 

@@ -8,10 +8,11 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.embedding.model import TwoTowerModel
-from tailwise.losses.regularizers import REGULARIZERS
-from tailwise.validation import check_choice, check_number
+from tailwise.losses.margins import label_prior
+from tailwise.losses.regularizers import LABEL_REGULARIZERS, REGULARIZERS
+from tailwise.parameters import Choice, Integer, Number
+from tailwise.validation import label_counts
 
-LOSSES = ("margin", "negative_mining", "softmax")
 _EVERY_LABEL_BELOW = 4
 
 
@@ -54,8 +55,8 @@ class GLaS(TwoTowerModel):
         What label vectors are held to.
     reg_weight : float
         λ.
-    input_dropout : float
-        ρ, the probability of *keeping* each feature of a row in a batch; kept values are divided by it.
+    input_keep_probability : float
+        With what probability each feature of a row stays in a batch; those that stay are divided by it. 1 keeps all.
     batch_size : int
         Rows a batch, at most: small data sets take fewer (but 64), so that an epoch has 16 batches.
     epochs, learning_rate
@@ -95,9 +96,20 @@ class GLaS(TwoTowerModel):
     array([[0]], dtype=int32)
     """
 
+    _parameters = {
+        "loss": Choice("margin", "negative_mining", "softmax"),
+        "margin": Number(low=0),
+        "n_mined": Integer(low=1),
+        "logit_adjustment": Number(),
+        "negatives": Choice("auto", "all", "batch"),
+        "regularizer": Choice(*REGULARIZERS),
+        "reg_weight": Number(low=0),
+    }
+
     def __init__(
         self,
         dim: int = 1024,
+        *,
         hidden: Any = None,
         activation: str = "linear",
         loss: str = "softmax",
@@ -107,7 +119,7 @@ class GLaS(TwoTowerModel):
         negatives: str = "auto",
         regularizer: str | None = "glas",
         reg_weight: float = 10.0,
-        input_dropout: float = 0.8,
+        input_keep_probability: float = 0.8,
         batch_size: int = 4096,
         epochs: int = 10,
         learning_rate: float = 5e-3,
@@ -132,7 +144,7 @@ class GLaS(TwoTowerModel):
         self.negatives = negatives
         self.regularizer = regularizer
         self.reg_weight = reg_weight
-        self.input_dropout = input_dropout
+        self.input_keep_probability = input_keep_probability
         self.batch_size = batch_size
         self.epochs = epochs
         self.learning_rate = learning_rate
@@ -147,33 +159,32 @@ class GLaS(TwoTowerModel):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _check(self) -> None:
-        super()._check()
-        check_choice("loss", self.loss, LOSSES)
-        check_choice("negatives", self.negatives, ("auto", "all", "batch"))
-        check_choice("regularizer", self.regularizer, REGULARIZERS)
-        check_number("margin", self.margin, low=0)
-        check_number("n_mined", self.n_mined, integer=True, low=1)
-        check_number("logit_adjustment", self.logit_adjustment)
-        check_number("reg_weight", self.reg_weight, low=0)
+    @property
+    def on_sphere(self) -> bool:
+        """Always: scores are cosines times a scale."""
+        return True
 
-    def _shape(self, n_features: int, n_labels: int) -> Any:
-        from tailwise.embedding.network import Shape
-
-        return Shape(n_features, n_labels, (*self._hidden(), self.dim), self.activation, True)
-
-    def _objective(self, Y: sparse.csr_array) -> Any:
-        from tailwise.embedding.objectives import GlasObjective
-        from tailwise.losses.margins import label_prior
+    def build_objective(self, Y: sparse.csr_array) -> Any:
+        """The loss and the regulariser that the parameters name."""
+        from tailwise.embedding.objectives import GlasObjective, LabelRegularizer
 
         few = Y.shape[1] <= _EVERY_LABEL_BELOW * self.batch_size
+        regularizer = None
+        if self.regularizer in LABEL_REGULARIZERS:
+            transposed = sparse.csr_array(Y.T.tocsr())
+            regularizer = LabelRegularizer(name=self.regularizer, weight=self.reg_weight, Y_transposed=transposed)
         return GlasObjective(
-            Y_transposed=sparse.csr_array(Y.T.tocsr()),
-            loss=self.loss,
-            margin=self.margin,
-            n_mined=self.n_mined,
-            regularizer=self.regularizer,
-            reg_weight=self.reg_weight,
-            log_tilt=self.logit_adjustment * np.log(label_prior(np.bincount(Y.indices, minlength=Y.shape[1]))),
+            loss=self._loss(Y),
             every_label=self.negatives == "all" or (self.negatives == "auto" and few),
+            regularizer=regularizer,
+            gravity_weight=self.reg_weight if self.regularizer == "gravity" else None,
         )
+
+    def _loss(self, Y: sparse.csr_array) -> Any:
+        from tailwise.embedding.objectives import MinedMargin, SummedMargin, TiltedSoftmax
+
+        if self.loss == "margin":
+            return SummedMargin(margin=self.margin)
+        if self.loss == "negative_mining":
+            return MinedMargin(margin=self.margin, n_mined=self.n_mined)
+        return TiltedSoftmax(log_tilt=self.logit_adjustment * np.log(label_prior(label_counts(Y))))

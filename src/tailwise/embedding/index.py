@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from abc import abstractmethod
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,6 +15,7 @@ from tailwise.kernels.networks.embedding import score_candidates
 from tailwise.kernels.sparse.csr import Csr, csr_parts
 from tailwise.kernels.sparse.topk import topk_csr, topk_dense
 from tailwise.parallel import map_blocks, row_blocks
+from tailwise.parameters import Constraint, check_parameters
 from tailwise.persistence import Saveable
 from tailwise.validation import check_number
 
@@ -29,6 +31,8 @@ class LabelIndex(Saveable, BaseEstimator):
     ``vectors_`` is (n, d) float32, ``labels_`` (n,) int32 ascending: which label each vector belongs to.
     """
 
+    _parameters: ClassVar[dict[str, Constraint]] = {}
+
     n_jobs: int | None
     vectors_: np.ndarray
     labels_: np.ndarray
@@ -38,6 +42,7 @@ class LabelIndex(Saveable, BaseEstimator):
 
         ``queries`` (m, d) are a few hundred like those to come, by which an approximate index chooses its effort.
         """
+        check_parameters(self)
         self.vectors_ = np.ascontiguousarray(vectors, dtype=np.float32)
         if self.vectors_.ndim != 2:
             raise InvalidInput(f"vectors has shape {self.vectors_.shape}; pass one row a label")
@@ -75,9 +80,9 @@ class LabelIndex(Saveable, BaseEstimator):
     def _adapt(self, queries: np.ndarray) -> None:
         """Choose how to search, by queries like those to come."""
 
+    @abstractmethod
     def _search(self, queries: np.ndarray, positions: np.ndarray, scores: np.ndarray) -> None:
         """Fill the rows of ``positions`` (in ``vectors_``) and ``scores``."""
-        raise NotImplementedError
 
     def _rank(self, queries: np.ndarray, candidates: np.ndarray, positions: np.ndarray, scores: np.ndarray) -> None:
         """Score ``candidates`` (n, c) in full precision and keep the best of each row."""

@@ -10,27 +10,11 @@ import torch
 from scipy import sparse
 from torch.nn.functional import embedding_bag, normalize
 
-from tailwise.embedding.tower import Tower
+from tailwise.embedding.tower import Shape, Tower
 from tailwise.parallel import row_blocks
 
 _SHORTEST = 1e-2
 _ROWS_AT_ONCE = 1 << 15
-
-
-class Shape(NamedTuple):
-    """Sizes and form of a network."""
-
-    n_features: int
-    n_labels: int
-    widths: tuple[int, ...]
-    activation: str
-    normalize: bool
-
-    @property
-    def relu_at(self) -> tuple[bool, ...]:
-        """Which layers end in a ReLU: all but the last one, and the last one if it is the only one."""
-        last = len(self.widths) - 1
-        return tuple(self.activation == "relu" and (i < last or last == 0) for i in range(last + 1))
 
 
 def initial_parameters(shape: Shape, scale: float, seed: int, device: Any) -> dict[str, torch.Tensor]:

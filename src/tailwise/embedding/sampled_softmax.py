@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
 from tailwise.embedding.model import TwoTowerModel
-from tailwise.embedding.sampling import SAMPLERS, Weighting, get_weighting, implicit_margin
+from tailwise.embedding.sampling import SAMPLERS, WEIGHTINGS, Weighting, get_weighting, implicit_margin
 from tailwise.errors import InvalidInput
 from tailwise.losses.margins import MARGINS, Margin, get_margin, label_prior
-from tailwise.validation import check_choice, check_number
+from tailwise.parameters import Choice, Integer, OrFunction
+from tailwise.validation import label_counts
 
-LOSSES = (*MARGINS, "contrastive")
+if TYPE_CHECKING:
+    from tailwise.embedding.run import Run
 
 
 class SampledSoftmax(TwoTowerModel):
@@ -47,8 +49,8 @@ class SampledSoftmax(TwoTowerModel):
         Widths of further layers before it.
     activation : {"linear", "relu"}
         After each hidden layer, or after the only layer.
-    input_dropout : float
-        Probability of *keeping* each feature of a row in a batch.
+    input_keep_probability : float
+        With what probability each feature of a row stays in a batch; those that stay are divided by it. 1 keeps all.
     batch_size : int
         Rows a batch, at most: small data sets take fewer (but 64), so that an epoch has 16 batches.
     epochs, learning_rate
@@ -74,18 +76,26 @@ class SampledSoftmax(TwoTowerModel):
     array([[0]], dtype=int32)
     """
 
+    _parameters = {
+        "sampler": Choice(*SAMPLERS, None),
+        "weighting": OrFunction(Choice(*WEIGHTINGS)),
+        "loss": Choice(*MARGINS, "contrastive"),
+        "n_negatives": Integer(low=1),
+    }
+
     margin_: dict[str, Any]
 
     def __init__(
         self,
         sampler: str | None = "uniform",
+        *,
         weighting: str | Weighting = "constant",
         loss: str = "softmax",
         n_negatives: int = 256,
         dim: int = 512,
         hidden: Any = None,
         activation: str = "linear",
-        input_dropout: float = 1.0,
+        input_keep_probability: float = 1.0,
         batch_size: int = 1024,
         epochs: int = 20,
         learning_rate: float = 0.02,
@@ -107,7 +117,7 @@ class SampledSoftmax(TwoTowerModel):
         self.dim = dim
         self.hidden = hidden
         self.activation = activation
-        self.input_dropout = input_dropout
+        self.input_keep_probability = input_keep_probability
         self.batch_size = batch_size
         self.epochs = epochs
         self.learning_rate = learning_rate
@@ -122,44 +132,41 @@ class SampledSoftmax(TwoTowerModel):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _check(self) -> None:
-        super()._check()
-        check_choice("sampler", self.sampler, (*SAMPLERS, None))
-        get_weighting(self.weighting)
-        check_choice("loss", self.loss, LOSSES)
-        check_number("n_negatives", self.n_negatives, integer=True, low=1)
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         if self.sampler is not None and self.loss not in ("softmax", "contrastive"):
             raise InvalidInput(
                 f"loss={self.loss!r} sums over every label, but sampler={self.sampler!r} draws some; pass "
                 f"sampler=None, or loss='softmax' with weighting=weights_for({self.loss!r}, {self.sampler!r}, prior)"
             )
+        super()._fit(X, Y)
 
-    def _shape(self, n_features: int, n_labels: int) -> Any:
-        from tailwise.embedding.network import Shape
+    @property
+    def on_sphere(self) -> bool:
+        """Only with the contrastive loss, which is one of cosines."""
+        return self.loss == "contrastive"
 
-        return Shape(n_features, n_labels, (*self._hidden(), self.dim), self.activation, self.loss == "contrastive")
+    def build_objective(self, Y: sparse.csr_array) -> Any:
+        """The loss that the parameters name, on drawn labels or on all of them."""
+        from tailwise.embedding.negatives import SampledObjective, get_negatives
+        from tailwise.embedding.objectives import FullObjective
 
-    def _objective(self, Y: sparse.csr_array) -> Any:
-        from tailwise.embedding.objectives import FullObjective, SampledObjective
-
-        prior = label_prior(np.bincount(Y.indices, minlength=Y.shape[1]))
-        self.margin_ = {}
+        prior = label_prior(label_counts(Y))
         if self.sampler is None:
-            margin = None if self.loss == "contrastive" else get_margin(self.loss, prior)
-            self.margin_ = _describe(margin) if margin else {}
-            return FullObjective(margin)
-        distribution = SAMPLERS[self.sampler].distribution
-        if distribution is not None:
-            self.margin_ = _describe(implicit_margin(self.sampler, self.weighting, prior, self.n_negatives))
+            return FullObjective(self._margin(prior))
         return SampledObjective(
-            prior=prior,
-            q=None if distribution is None else distribution(prior),
-            sampler=self.sampler,
+            negatives=get_negatives(self.sampler, prior, self.n_negatives),
             weighting=get_weighting(self.weighting),
-            loss=self.loss,
-            n_negatives=self.n_negatives,
+            contrastive=self.loss == "contrastive",
         )
 
+    def _describe(self, run: Run) -> None:
+        margin = self._margin(label_prior(label_counts(run.Y)))
+        self.margin_ = {} if margin is None else {"name": margin.name, "tilt": margin.tilt, "favours": margin.favours}
 
-def _describe(margin: Margin) -> dict[str, Any]:
-    return {"name": margin.name, "tilt": margin.tilt, "favours": margin.favours}
+    def _margin(self, prior: np.ndarray) -> Margin | None:
+        """The margin that is minimised; None where there is none, or where it depends on the row."""
+        if self.sampler is None:
+            return None if self.loss == "contrastive" else get_margin(self.loss, prior)
+        if SAMPLERS[self.sampler].distribution is None:
+            return None
+        return implicit_margin(self.sampler, self.weighting, prior, self.n_negatives)

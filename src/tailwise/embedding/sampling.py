@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,15 +50,16 @@ class Sampler:
     """A source of negatives: ``q`` from the prior π, or None where it depends on the row (the model's own scores)."""
 
     name: str
+    _: KW_ONLY
     distribution: Callable[[np.ndarray], np.ndarray] | None
 
 
 SAMPLERS = {
     sampler.name: sampler
     for sampler in (
-        Sampler("uniform", lambda prior: np.full(prior.shape, 1 / max(1, prior.size))),
-        Sampler("within_batch", lambda prior: np.asarray(prior)),
-        Sampler("model", None),
+        Sampler("uniform", distribution=lambda prior: np.full(prior.shape, 1 / max(1, prior.size))),
+        Sampler("within_batch", distribution=lambda prior: np.asarray(prior)),
+        Sampler("model", distribution=None),
     )
 }
 """The samplers by name. ``within_batch`` takes the labels of the other rows of the batch, whose distribution is π."""
@@ -92,7 +93,7 @@ def implicit_margin(
 
     name = f"{sampler}, {weighting if isinstance(weighting, str) else 'own'} weights"
     if not isinstance(weighting, str):
-        return Margin(name, prior, rho)
+        return Margin(name, prior=prior, function=rho)
     log_m, log_q, log_prior = np.log(n_negatives), np.log(q), np.log(prior)
     log_a = {"relative": log_m + log_q, "tail": -log_prior}.get(weighting, 0)
     log_b = {"constant": log_q, "tail": log_prior}.get(weighting, 0)

@@ -1,4 +1,4 @@
-"""The row side of a trained network as plain arrays: it encodes rows without torch."""
+"""The form of a network, and the row side of a trained one as plain arrays: it encodes rows without torch."""
 
 from __future__ import annotations
 
@@ -12,6 +12,22 @@ from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.parallel import map_blocks, row_blocks
 
 _ROWS_A_BLOCK = 256
+
+
+class Shape(NamedTuple):
+    """Sizes and form of a network."""
+
+    n_features: int
+    n_labels: int
+    widths: tuple[int, ...]
+    activation: str
+    normalize: bool
+
+    @property
+    def relu_at(self) -> tuple[bool, ...]:
+        """Which layers end in a ReLU: all but the last one, and the last one if it is the only one."""
+        last = len(self.widths) - 1
+        return tuple(self.activation == "relu" and (i < last or last == 0) for i in range(last + 1))
 
 
 class Tower(NamedTuple):

@@ -12,8 +12,8 @@ from scipy import sparse
 from torch.nn.functional import normalize
 
 from tailwise.embedding.network import Shape, SparseRows, upper_layers
-from tailwise.embedding.objectives import Objective, Plan
 from tailwise.embedding.optimizer import RowAdam
+from tailwise.embedding.plan import LabelPart, Objective, Plan
 from tailwise.embedding.runtime import Processes
 from tailwise.parallel import map_blocks, row_blocks
 
@@ -30,9 +30,17 @@ class Settings(NamedTuple):
     batch_size: int
     epochs: int
     learning_rate: float
-    keep: float
+    keep_probability: float
     seed: int
     n_jobs: int | None
+
+
+class Part(NamedTuple):
+    """A part of a batch, differentiated: its loss, the gradients of what parts share, and of its own first layer."""
+
+    loss: float
+    shared: list[torch.Tensor | None]
+    first_layer: torch.Tensor | None
 
 
 class Trainer:
@@ -51,7 +59,7 @@ class Trainer:
         self,
         shape: Shape,
         parameters: dict[str, torch.Tensor],
-        objective: Objective,
+        objective: Objective[Any],
         settings: Settings,
         processes: Processes,
     ) -> None:
@@ -78,19 +86,20 @@ class Trainer:
         for step, rows in enumerate(np.array_split(order, steps)):
             progress = (epoch * steps + step) / (self.settings.epochs * steps)
             rate = self.settings.learning_rate * 0.5 * (1 + math.cos(math.pi * progress))
-            losses.append(self._step(self._drop_features(X[rows], rng), self.objective.plan(Y[rows], rng), rate))
+            losses.append(self.step(self._drop_features(X[rows], rng), self.objective.plan(Y[rows], rng), rate))
             done(losses[-1])
         return float(np.mean(losses))
 
     def _drop_features(self, X: sparse.csr_array, rng: np.random.Generator) -> sparse.csr_array:
-        keep = self.settings.keep
+        keep = self.settings.keep_probability
         if keep == 1:
             return X
         kept = rng.random(X.nnz, dtype=np.float32) < keep
         indptr = np.concatenate([[0], np.cumsum(kept)])[X.indptr]
         return sparse.csr_array((X.data[kept] / np.float32(keep), X.indices[kept], indptr), shape=X.shape)
 
-    def _step(self, X: sparse.csr_array, plan: Plan, learning_rate: float) -> float:
+    def step(self, X: sparse.csr_array, plan: Plan, learning_rate: float) -> float:
+        """Move the weights once, for the rows ``X`` of a batch and its plan; the loss before."""
         device, jobs = self.processes.device, self.settings.n_jobs
         features, X = _used_columns(X)
         table = self._gather("features", features)
@@ -101,32 +110,30 @@ class Trainer:
         }
         leaves["labels"] = unit.detach().requires_grad_()
 
-        def differentiate(part: slice | int) -> tuple[float, list[Any], Any]:
-            if isinstance(part, int):
-                loss = self.objective.label_loss(plan, part, leaves["labels"])
-                first = None
-            else:
-                first = SparseRows.of(X, part, device).times(table).requires_grad_()
-                vectors = upper_layers(self.shape, leaves, first)
-                loss = self.objective.row_loss(plan, part, vectors, leaves["labels"], leaves["log_scale"])
-            wanted = [*leaves.values(), *([] if first is None else [first])]
-            gradients = list(torch.autograd.grad(loss, wanted, allow_unused=True))
-            return float(loss.detach()), gradients[: len(leaves)], None if first is None else gradients[-1]
+        def differentiate(part: slice | LabelPart) -> Part:
+            if not isinstance(part, slice):
+                loss = part.loss(leaves["labels"])
+                return Part(float(loss.detach()), _gradients(loss, [*leaves.values()]), None)
+            first = SparseRows.of(X, part, device).times(table).requires_grad_()
+            vectors = upper_layers(self.shape, leaves, first)
+            loss = self.objective.row_loss(plan, part, vectors, leaves["labels"], leaves["log_scale"])
+            *shared, own = _gradients(loss, [*leaves.values(), first])
+            return Part(float(loss.detach()), shared, own)
 
         row_parts = [slice(*block) for block in row_blocks(X.shape[0], _ROWS_A_PART)]
-        mine = self.processes.share([*row_parts, *range(plan.n_label_parts)])
+        mine = self.processes.share([*row_parts, *plan.label_parts])
         results = map_blocks(differentiate, mine, n_jobs=jobs)
 
         gradients = {name: torch.zeros_like(leaf) for name, leaf in leaves.items()}
         first_layer = torch.zeros(X.shape[0], table.shape[1], device=device)
         loss = torch.zeros(1, dtype=torch.float64, device=device)
-        for part, (value, part_gradients, first_gradient) in zip(mine, results, strict=True):
-            loss += value
-            for name, gradient in zip(leaves, part_gradients, strict=True):
+        for part, result in zip(mine, results, strict=True):
+            loss += result.loss
+            for name, gradient in zip(leaves, result.shared, strict=True):
                 if gradient is not None:
                     gradients[name] += gradient
-            if first_gradient is not None:
-                first_layer[part] = first_gradient
+            if result.first_layer is not None:
+                first_layer[part] = result.first_layer
         gradients["features"] = self._through_rows(X, first_layer)
         self.processes.add([*gradients.values(), loss])
         if self.shape.normalize:
@@ -156,6 +163,10 @@ class Trainer:
 
 _TABLES = ("features", "labels")
 """The parameters that a batch touches by row: only the rows it needs are gathered, differentiated and updated."""
+
+
+def _gradients(loss: torch.Tensor, of: list[torch.Tensor]) -> list[torch.Tensor | None]:
+    return list(torch.autograd.grad(loss, of, allow_unused=True))
 
 
 def _used_columns(X: sparse.csr_array) -> tuple[np.ndarray | None, sparse.csr_array]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,7 @@ class Loss:
     """
 
     name: str
+    _: KW_ONLY
     positive: Part = field(repr=False)
     negative: Part = field(repr=False)
     threshold: float = 0.0
@@ -115,7 +116,8 @@ def _gather(weight: float | np.ndarray, index: np.ndarray) -> float | np.ndarray
     return weight[index] if isinstance(weight, np.ndarray) and weight.ndim else weight
 
 
-def _softplus(values: Array) -> Array:
+def softplus(values: Array) -> Array:
+    """``ln(1 + e^v)``, without overflow."""
     xp = namespace_of(values)
     return xp.logaddexp(values, xp.zeros_like(values))
 
@@ -129,11 +131,16 @@ def _indicator(values: Array, where: Array) -> Array:
     return xp.where(where, xp.ones_like(values), xp.zeros_like(values))
 
 
-squared_error = Loss("squared_error", lambda s: (1 - s) ** 2, lambda s: s**2, threshold=0.5)
-hinge = Loss("hinge", lambda s: _ramp(1 - s), lambda s: _ramp(1 + s))
-squared_hinge = Loss("squared_hinge", lambda s: _ramp(1 - s) ** 2, lambda s: _ramp(1 + s) ** 2)
-cross_entropy = Loss("cross_entropy", lambda s: _softplus(-s), _softplus)
-zero_one = Loss("zero_one", lambda s: _indicator(s, s < 0), lambda s: _indicator(s, s >= 0), trainable=False)
+squared_error = Loss("squared_error", positive=lambda s: (1 - s) ** 2, negative=lambda s: s**2, threshold=0.5)
+hinge = Loss("hinge", positive=lambda s: _ramp(1 - s), negative=lambda s: _ramp(1 + s))
+squared_hinge = Loss("squared_hinge", positive=lambda s: _ramp(1 - s) ** 2, negative=lambda s: _ramp(1 + s) ** 2)
+cross_entropy = Loss("cross_entropy", positive=lambda s: softplus(-s), negative=softplus)
+zero_one = Loss(
+    "zero_one",
+    positive=lambda s: _indicator(s, s < 0),
+    negative=lambda s: _indicator(s, s >= 0),
+    trainable=False,
+)
 
 LOSSES = {loss.name: loss for loss in (squared_error, hinge, squared_hinge, cross_entropy, zero_one)}
 """The plain losses by name."""

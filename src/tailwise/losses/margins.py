@@ -7,12 +7,12 @@ Bias for Learning in Large-output Spaces".
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tailwise.losses.base import Array, namespace_of
+from tailwise.losses.base import Array, namespace_of, softplus
 from tailwise.validation import check_choice
 
 _NOWHERE = -1e4
@@ -50,6 +50,7 @@ class Margin:
     """
 
     name: str
+    _: KW_ONLY
     prior: np.ndarray
     function: Callable[[Any, Any], Any]
     parts: tuple[np.ndarray, np.ndarray] | None = None
@@ -87,7 +88,7 @@ class Margin:
 def separable_margin(name: str, prior: np.ndarray, log_a: Any, log_b: Any) -> Margin:
     """The margin ``ρ_yy' = a_y b_y'`` from the logarithms of its factors (numbers or (n_labels,) arrays)."""
     a, b = (np.broadcast_to(np.asarray(part, np.float64), prior.shape) for part in (log_a, log_b))
-    return Margin(name, prior, lambda y, y_negative: np.exp(a[y] + b[y_negative]), (a, b))
+    return Margin(name, prior=prior, function=lambda y, y_negative: np.exp(a[y] + b[y_negative]), parts=(a, b))
 
 
 MARGINS: dict[str, Callable[[np.ndarray], Margin]] = {
@@ -168,9 +169,3 @@ charge negatives for scores *below* zero; this is the loss of Hadsell et al. tha
 def sampled_decoupled(loss: Decoupled, positive: Array, negatives: Array, weights: Array) -> Array:
     """Equation (8) for each example: ``φ(f_y) + Σ_{y' in N} w_yy' ϕ(f_y')``; shapes as in :func:`sampled_softmax`."""
     return loss.positive(positive) + (weights * loss.negative(negatives)).sum(-1)
-
-
-def softplus(values: Array) -> Array:
-    """``ln(1 + e^v)``, without overflow."""
-    xp = namespace_of(values)
-    return xp.logaddexp(values, xp.zeros_like(values))

@@ -15,6 +15,7 @@ import numpy as np
 
 from tailwise.errors import InvalidInput
 from tailwise.losses.base import Loss, get_loss
+from tailwise.propensity.weighting import convex_weight, tail_weight
 from tailwise.validation import check_choice
 
 _REACH = 50.0
@@ -88,7 +89,7 @@ def convex_surrogate(loss: str | Loss, propensity: Any) -> Loss:
             )
             + " and its parts do not bound the 0-1 loss, which (2/p - 1) l+ needs"
         )
-    return replace(plain, name=f"convex {plain.name}", own=2 / p - 1)
+    return replace(plain, name=f"convex {plain.name}", own=convex_weight(p))
 
 
 def tail_weighted(loss: str | Loss, propensity: Any) -> Loss:
@@ -100,7 +101,7 @@ def tail_weighted(loss: str | Loss, propensity: Any) -> Loss:
     array(3.)
     """
     plain, p = _plain(loss), _check_propensity(propensity)
-    return replace(plain, name=f"tail-weighted {plain.name}", own=1 / p - 1)
+    return replace(plain, name=f"tail-weighted {plain.name}", own=tail_weight(p))
 
 
 CORRECTIONS: dict[str, Callable[[str | Loss, Any], Loss]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +11,26 @@ from tailwise.errors import InvalidInput
 from tailwise.parameters import Choice, OrFunction
 
 _SMALLEST_WEIGHT = 1e-3
+
+
+def convex_weight(propensity: Any) -> Any:
+    """``2/p - 1`` of numbers, arrays or tensors: what the convex surrogates charge an observed label."""
+    return 2 / propensity - 1
+
+
+def tail_weight(propensity: Any) -> Any:
+    """``1/p - 1`` of numbers, arrays or tensors: more relative weight to rare labels, none where p is 1."""
+    return 1 / propensity - 1
+
+
+def _solvable_tail_weight(p: np.ndarray) -> np.ndarray:
+    return np.maximum(tail_weight(p), _SMALLEST_WEIGHT)
+
+
 WEIGHTINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "tail": lambda p: np.maximum(1 / p - 1, _SMALLEST_WEIGHT),
-    "convex": lambda p: 2 / p - 1,
-    "steep": lambda p: np.maximum(1 / p - 1, _SMALLEST_WEIGHT) ** 1.5,
+    "tail": _solvable_tail_weight,
+    "convex": convex_weight,
+    "steep": lambda p: _solvable_tail_weight(p) ** 1.5,
     "none": np.ones_like,
 }
 """Weight of a positive, from the propensity p of its label; ``1/p - 1`` is taken to be at least 0.001."""

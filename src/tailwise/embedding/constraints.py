@@ -1,0 +1,42 @@
+"""What the parameters of this room's models may be, beyond numbers and choices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tailwise.embedding.index import LabelIndex
+from tailwise.errors import InvalidInput
+from tailwise.parameters import Component, Constraint, OrNone
+from tailwise.validation import check_number
+
+INDEX = OrNone(Component(LabelIndex, "label index", "FaissIndex(), or None for exact search"))
+"""The constraint of a parameter that says how labels are searched."""
+
+
+class Widths(Constraint):
+    """Widths of hidden layers: a tuple or a list of integers above 0; ``or_one`` allows one integer or None too."""
+
+    def __init__(self, *, or_one: bool = False) -> None:
+        self.or_one = or_one
+
+    def check(self, name: str, value: Any) -> Any:
+        """The value, widths of layers."""
+        if not self.or_one and not isinstance(value, tuple | list):
+            raise InvalidInput(f"{name}={value!r} must be a tuple of layer widths, such as (256,)")
+        for width in layer_widths(value):
+            check_number(name, width, integer=True, low=1)
+        return value
+
+    def __str__(self) -> str:
+        return "a tuple of layer widths" + (", one width, or None for no hidden layer" if self.or_one else "")
+
+
+def layer_widths(hidden: Any) -> tuple[int, ...]:
+    """The widths that a parameter ``hidden`` stands for.
+
+    >>> layer_widths(None), layer_widths(64), layer_widths([64, 32])
+    ((), (64,), (64, 32))
+    """
+    if hidden is None:
+        return ()
+    return tuple(hidden) if isinstance(hidden, list | tuple) else (hidden,)

@@ -1,0 +1,148 @@
+"""One training run of an embedding model: held-out rows, epochs, the best weights, and the checkpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+from tailwise import persistence
+from tailwise.embedding.checkpoint import Checkpoint, fingerprint, open_checkpoint
+from tailwise.embedding.network import initial_parameters, label_vectors, start_labels_at_their_rows, to_tower
+from tailwise.embedding.runtime import Processes
+from tailwise.embedding.stopping import EarlyStopping, HeldOut, Parameters, hold_out
+from tailwise.embedding.tower import Tower
+from tailwise.embedding.training import Settings, Trainer
+from tailwise.parallel import progress
+from tailwise.validation import as_rng, label_counts
+
+if TYPE_CHECKING:
+    from tailwise.embedding.model import TwoTowerModel
+
+_MOST_VALIDATION_ROWS = 5000
+_NOT_OF_THE_RESULT = ("n_jobs", "checkpoint", "device", "index")
+_START_SCALE = 10.0
+
+
+class Run:
+    """Trains the network that ``model`` describes on unit rows ``X`` and labels ``Y`` (each has a row).
+
+    Of the model it reads parameters and asks :meth:`~tailwise.embedding.model.TwoTowerModel.build_shape` and
+    :meth:`~tailwise.embedding.model.TwoTowerModel.build_objective`; it changes nothing there.
+
+    Attributes
+    ----------
+    X, Y
+        The rows that are trained on: those with labels, less the held-out ones.
+    held_out : HeldOut
+    stopping : EarlyStopping
+    history : list of dict
+        Loss and validation metric of each epoch.
+    """
+
+    def __init__(
+        self,
+        model: TwoTowerModel,
+        processes: Processes,
+        X: sparse.csr_array,
+        Y: sparse.csr_array,
+        propensity: np.ndarray | None,
+    ) -> None:
+        self.model, self.processes = model, processes
+        params = model.get_params(deep=False)
+        self.digest = fingerprint({k: v for k, v in params.items() if k not in _NOT_OF_THE_RESULT}, X, Y)
+        found = open_checkpoint(model.checkpoint, self.digest)
+        self.seed = found.seed if found else processes.agree(int(as_rng(model.random_state).integers(2**31)))
+        self._split(X, Y, propensity)
+        self.shape = model.build_shape(X.shape[1], Y.shape[1])
+        self.parameters = initial_parameters(self.shape, _START_SCALE, self.seed, processes.device)
+        settings = Settings(
+            batch_size=model.batch_size,
+            epochs=model.epochs,
+            learning_rate=model.learning_rate,
+            keep_probability=model.input_keep_probability,
+            seed=self.seed,
+            n_jobs=model.n_jobs,
+        )
+        self.trainer = Trainer(self.shape, self.parameters, model.build_objective(self.Y), settings, processes)
+        measure = self._validate if self.held_out.Y.shape[0] else None
+        self.stopping = EarlyStopping(model.metric, patience=model.patience, measure=measure)
+        self.epoch = 0
+        self.history: list[dict[str, float]] = []
+        if found:
+            self._resume(found)
+        else:
+            tower = to_tower(self.shape, self.parameters)
+            start_labels_at_their_rows(self.parameters, tower, self.X, self.Y, model.n_jobs)
+            self.stopping.keep(0, self.parameters)
+
+    def _split(self, X: sparse.csr_array, Y: sparse.csr_array, propensity: np.ndarray | None) -> None:
+        """Hold out rows for validation, each label keeping a row to train on; drop rows without labels."""
+        model = self.model
+        labelled = np.flatnonzero(np.diff(Y.indptr) > 0)
+        chosen = np.empty(0, np.int64)
+        if model.early_stopping:
+            wanted = min(_MOST_VALIDATION_ROWS, round(model.validation_fraction * labelled.size))
+            chosen = hold_out(Y, np.random.default_rng([self.seed, 2**32]).permutation(labelled), wanted)
+        rows = np.setdiff1d(labelled, chosen)
+        self.X, self.Y = X[rows], Y[rows]
+        self.held_out = HeldOut(X[chosen], Y[chosen], model.metric, propensity, label_counts(self.Y), model.n_jobs)
+
+    def train(self) -> None:
+        """Run the epochs that are left."""
+        model, leads = self.model, self.processes.leads
+        if not self.X.shape[0]:
+            return
+        steps = self.trainer.n_steps(self.X.shape[0])
+        description = f"Training {type(model).__name__}" if leads else ""
+        with progress(description, total=(model.epochs - self.epoch) * steps) as advance:
+            while self.epoch < model.epochs and not self.stopping.should_stop:
+                loss = self.trainer.run_epoch(
+                    self.epoch, self.X, self.Y, lambda value: advance(note=f"loss {value:.4g}{self._note()}")
+                )
+                self.epoch += 1
+                measured = self.stopping.judge(self.epoch, self.parameters)
+                self.history.append({"epoch": float(self.epoch), "loss": loss, **measured})
+                if model.checkpoint is not None:
+                    if leads:
+                        self._save(Path(model.checkpoint))
+                    self.processes.wait()
+
+    def result(self) -> tuple[Tower, np.ndarray]:
+        """The row side and the label vectors of the best weights."""
+        return to_tower(self.shape, self.stopping.best), label_vectors(self.shape, self.stopping.best)
+
+    def some_rows(self, wanted: int) -> sparse.csr_array:
+        """Up to ``wanted`` rows: held-out ones, which are like those to come, or training rows where none are."""
+        rows = self.held_out.X if self.held_out.X.shape[0] else self.X
+        return rows[:: max(1, -(-rows.shape[0] // wanted))]
+
+    def _validate(self, parameters: Parameters) -> float:
+        return self.held_out.measure(to_tower(self.shape, parameters), label_vectors(self.shape, parameters))
+
+    def _note(self) -> str:
+        if not self.history:
+            return ""
+        metric, last = self.stopping.metric, self.history[-1]
+        return f", epoch {self.epoch}: {metric} {last[metric]:.2f}" if metric in last else f", epoch {self.epoch}"
+
+    def _save(self, path: Path) -> None:
+        made = Checkpoint(self.digest, seed=self.seed)
+        made.epoch_, made.best_epoch_, made.history_ = self.epoch, self.stopping.best_epoch, self.history
+        made.parameters_, made.optimizer_ = self.parameters, self.trainer.optimizer.state
+        made.best_ = self.stopping.best
+        persistence.save(made, path)
+
+    def _resume(self, found: Checkpoint) -> None:
+        self.epoch = self.stopping.epoch = found.epoch_
+        self.history = list(found.history_)
+        best = self.history[found.best_epoch_ - 1]
+        self.stopping.keep(found.best_epoch_, found.best_, best.get(self.stopping.metric))
+        for target, source in (
+            (self.parameters, found.parameters_),
+            (self.trainer.optimizer.state, found.optimizer_),
+        ):
+            for name, value in source.items():
+                target[name].copy_(value)

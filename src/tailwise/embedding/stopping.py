@@ -1,0 +1,114 @@
+"""Early stopping: rows held out of training, what they say of a network, and the best weights so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from tailwise.embedding.index import ExactIndex
+from tailwise.embedding.tower import Tower
+from tailwise.metrics import evaluate, parse_metric
+
+_DEFAULT_K = 100
+
+Parameters = dict[str, Any]
+"""Tensors by name."""
+
+
+class EarlyStopping:
+    """The best parameters so far by a metric, and whether it is time to stop.
+
+    Parameters
+    ----------
+    metric : str
+        What the measure is called.
+    patience : int
+        Epochs without a better value after which to stop.
+    measure : callable or None
+        From parameters to the metric's value, larger is better. None: no rows are held out, so the last parameters
+        count as the best and training goes on.
+
+    Attributes
+    ----------
+    epoch, best_epoch : int
+        The last epoch that was judged, and the best one; 0 before the first.
+    best : dict of tensors
+        A copy of the best epoch's parameters.
+    """
+
+    def __init__(self, metric: str, *, patience: int, measure: Callable[[Parameters], float] | None) -> None:
+        self.metric = metric
+        self.patience = patience
+        self.measure = measure
+        self.epoch = self.best_epoch = 0
+        self.best_value: float | None = None
+        self.best: Parameters = {}
+
+    def keep(self, epoch: int, parameters: Parameters, value: float | None = None) -> None:
+        """Take these parameters for the best: before the first epoch, from a checkpoint, or because they are."""
+        self.best = {name: tensor.detach().clone() for name, tensor in parameters.items()}
+        self.best_epoch, self.best_value = epoch, value
+
+    def judge(self, epoch: int, parameters: Parameters) -> dict[str, float]:
+        """Measure the parameters after an epoch; the value by the metric's name, or nothing where none is measured."""
+        self.epoch = epoch
+        if self.measure is None:
+            self.keep(epoch, parameters)
+            return {}
+        value = self.measure(parameters)
+        if self.best_value is None or value > self.best_value:
+            self.keep(epoch, parameters, value)
+        return {self.metric: value}
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether ``patience`` epochs have passed since the best one."""
+        return self.measure is not None and self.epoch - self.best_epoch >= self.patience
+
+
+class HeldOut(NamedTuple):
+    """Rows and labels to validate on, and what the metric needs besides: propensities, counts of training labels."""
+
+    X: sparse.csr_array
+    Y: sparse.csr_array
+    metric: str
+    propensity: np.ndarray | None
+    label_counts: np.ndarray
+    n_jobs: int | None
+
+    def measure(self, tower: Tower, vectors: np.ndarray) -> float:
+        """The metric's value for a network, given its row side and its label vectors; labels are searched exactly."""
+        metric = parse_metric(self.metric)
+        k = min(metric.k or _DEFAULT_K, vectors.shape[0])
+        queries = tower.encode(self.X, n_jobs=self.n_jobs)
+        found = ExactIndex(n_jobs=self.n_jobs).build(vectors).search(queries, k)
+        values = evaluate(
+            self.Y,
+            found.padded(metric.k or k),
+            [self.metric],
+            propensity=self.propensity if metric.scored else None,
+            label_counts=self.label_counts,
+            confidence=None,
+        )
+        return float(values[self.metric].value)
+
+
+def hold_out(Y: sparse.csr_array, order: np.ndarray, wanted: int) -> np.ndarray:
+    """Up to ``wanted`` rows, taken in ``order``, that leave each of their labels another row.
+
+    >>> hold_out(sparse.csr_array(np.array([[1, 0], [1, 0], [0, 1]])), np.array([2, 1, 0]), wanted=3).tolist()
+    [1]
+    """
+    left = np.bincount(Y.indices, minlength=Y.shape[1])
+    chosen: list[int] = []
+    for row in order:
+        if len(chosen) >= wanted:
+            break
+        labels = Y.indices[Y.indptr[row] : Y.indptr[row + 1]]
+        if (left[labels] > 1).all():
+            left[labels] -= 1
+            chosen.append(int(row))
+    return np.asarray(chosen, np.int64)
