@@ -199,7 +199,8 @@ def _find_base(parts: list[_Part], word: str) -> int:
     path = parts[0].path
     if word == "label":
         found = f"labels from {smallest:,}, and nothing that tells whether they count from 0 or from 1"
-        raise DataFormatError(path, None, found, f"label_base=0 or label_base=1, or a first line {_EXAMPLE!r}")
+        ways = f"label_base=0 or label_base=1 (--label-base), or a first line {_EXAMPLE!r}"
+        raise DataFormatError(path, None, found, ways)
     warnings.warn(
         f"{path}: features are taken to count from 1, the format's custom; pass feature_base=1 or feature_base=0 to "
         "settle it",
