@@ -82,7 +82,7 @@ class TestLibsvm:
         (X_a, Y_a), (X_b, Y_b) = read_libsvm_files([tmp_path / "a.svm", plain])
         assert Y_a.toarray().tolist() == [[0, 1, 0]] and Y_b.toarray().tolist() == [[0, 0, 1]]
         assert X_a.toarray().tolist() == [[0, 2, 0]] and X_b.toarray().tolist() == [[0, 3, 0]]
-        with pytest.raises(InvalidInput, match=r"label_base=1, but .*a.svm says that its labels count from 0"):
+        with pytest.raises(DataFormatError, match=r"line 1: found labels from 0; .*labels from 1, as label_base says"):
             read_libsvm(tmp_path / "a.svm", label_base=1)
         write_libsvm(tmp_path / "c.svm", [[0, 2.0]], [[0, 1, 0]])
         with pytest.raises(DataFormatError, match=r"c.svm, line 1: found n features 2; expected n features 3"):

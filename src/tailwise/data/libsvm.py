@@ -160,7 +160,7 @@ def _align(parts: list[_Part], word: str, base: int | None, width: int | None) -
         base = _find_base(parts, word) if told_base is None else told_base
     elif told_base is not None and told_base != base:
         told_by = next(part.path for part in parts if part.header is not None)
-        raise InvalidInput(f"{word}_base={base}, but {told_by} says that its {word}s count from {told_base}")
+        raise DataFormatError(told_by, 1, f"{word}s from {told_base}", f"{word}s from {base}, as {word}_base says")
     told_width = _agreed(parts, f"n_{word}s")
     needed = told_width or 1
     for part in parts:
