@@ -6,6 +6,25 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any, NamedTuple
 
+_CONTROLS = (
+    *range(0x20),
+    *range(0x7F, 0xA0),
+    *(0x061C, 0x200E, 0x200F, 0x2028, 0x2029),
+    *range(0x202A, 0x202F),
+    *range(0x2066, 0x206A),
+    *range(0xD800, 0xE000),
+)
+_SPELLED = {code: repr(chr(code))[1:-1] for code in _CONTROLS}
+
+
+def visible(text: str) -> str:
+    """``text`` on one line, with the characters that steer a terminal or turn the writing direction spelled out.
+
+    >>> print(visible("law\\n\\x1b[2J of the sea"))
+    law\\n\\x1b[2J of the sea
+    """
+    return text.translate(_SPELLED)
+
 
 class Table(NamedTuple):
     """A titled table of strings: the first column is left-aligned, the others right; notes stand below.
@@ -24,7 +43,7 @@ class Table(NamedTuple):
     notes: Sequence[str] = ()
 
     def __str__(self) -> str:
-        lines = [list(self.header), *map(list, self.rows)]
+        lines = [[visible(cell) for cell in line] for line in (self.header, *self.rows)]
         widths = [max(len(line[c]) for line in lines) for c in range(len(self.header))]
         text = [
             "  ".join(
@@ -54,7 +73,7 @@ class Table(NamedTuple):
         for position, cell in enumerate(self.header):
             shown.add_column(plain(cell), justify="right" if position else "left", no_wrap=position == 0)
         for row in self.rows:
-            shown.add_row(*map(plain, row))
+            shown.add_row(*(plain(visible(cell)) for cell in row))
         return Group(shown, *map(plain, self.notes))
 
 

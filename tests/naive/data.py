@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
+from xml.etree import ElementTree
+
 import numpy as np
 from scipy import sparse
 
@@ -45,3 +49,301 @@ def observed_counts(complete, n_rows, a, b):
             n = 0.5 * n + 0.5 * n_star / (1 + c * (n + b) ** -a)
         found.append(n)
     return np.array(found)
+
+
+# Readers of bytes, for drills: what a format allows, character by character or with Python's own parsers. Each raises
+# ValueError for a file that is malformed. Rows are pairs of a dict from index to value and a sorted list of labels.
+
+_PAIR = rb"([0-9]+):([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+_LARGEST_INDEX = 2**31 - 1
+_MOST_COLUMNS = 2_000_000_000 // 8
+
+
+def _require(condition, *what):
+    if not condition:
+        raise ValueError(*what)
+
+
+def _byte_lines(data):
+    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    return lines[:-1] if lines[-1] == b"" else lines
+
+
+def parse_row(line, n_features, n_labels, comments=False):
+    """One line of the repository's format or of libsvm's."""
+    line = line.removesuffix(b"\r")
+    if comments:
+        line = re.sub(rb"(^|[ \t])#.*$", b"", line, flags=re.S)
+    tokens = re.split(rb"[ \t]+", line)
+    first = tokens.pop(0)
+    labels = []
+    if b":" in first:
+        tokens.insert(0, first)
+    elif first:
+        labels = [int(label) for label in first.split(b",") if _require(re.fullmatch(rb"[0-9]+", label), line) is None]
+    features = {}
+    for token in tokens:
+        if not token:
+            continue
+        match = re.fullmatch(_PAIR, token)
+        _require(match, token)
+        index, value = int(match.group(1)), float(match.group(2))
+        _require(index not in features and index < n_features, index)
+        with np.errstate(over="ignore"):
+            features[index] = np.float32(value)
+        _require(np.isfinite(features[index]), value)
+    _require(len(set(labels)) == len(labels) and all(label < n_labels for label in labels), labels)
+    return features, sorted(labels)
+
+
+def _announced(rows, n_rows):
+    while len(rows) > n_rows and rows[-1] == ({}, []):
+        rows.pop()
+    _require(len(rows) == n_rows, n_rows)
+    return rows
+
+
+def parse_xmc(data):
+    """(rows, n_features, n_labels) of the repository's format."""
+    lines = _byte_lines(data)
+    _require(lines, "empty")
+    fields = lines[0].split()
+    _require(len(fields) == 3 and all(field.isdigit() for field in fields), fields)
+    n_rows, n_features, n_labels = map(int, fields)
+    _require(n_rows <= _LARGEST_INDEX and 0 < n_features <= _MOST_COLUMNS and 0 < n_labels <= _MOST_COLUMNS, fields)
+    return _announced([parse_row(line, n_features, n_labels) for line in lines[1:]], n_rows), n_features, n_labels
+
+
+def parse_libsvm(data, feature_base=None):
+    """(rows, n_features, n_labels) of libsvm; labels count from 0, features from where the file or the caller says."""
+    lines = _byte_lines(data)
+    if lines and lines[0].startswith(b"# tailwise libsvm"):
+        header = (
+            rb"# tailwise libsvm: (\d{1,10}) rows, (\d{1,10}) features from ([01]), (\d{1,10}) labels from ([01])\s*"
+        )
+        match = re.fullmatch(header, lines[0])
+        _require(match, lines[0])
+        n_rows, n_features, base, n_labels, label_base = map(int, match.groups())
+        _require(n_rows < _LARGEST_INDEX and 0 < n_features <= _MOST_COLUMNS and 0 < n_labels <= _MOST_COLUMNS)
+        found = [parse_row(line, n_features + base, n_labels + label_base) for line in lines[1:]]
+        found = _announced(found, n_rows)
+        _require(all(min(row, default=base) >= base for row, _ in found))
+        _require(all(min(labels, default=label_base) >= label_base for _, labels in found))
+        _require(label_base == 0, "labels are asked for from 0")
+        return [({i - base: v for i, v in row.items()}, labels) for row, labels in found], n_features, n_labels
+    found = [parse_row(line, _MOST_COLUMNS, _MOST_COLUMNS, comments=True) for line in lines]
+    found = [row for row in found if row != ({}, [])]
+    _require(found, "no row")
+    indices = [index for row, _ in found for index in row]
+    base = feature_base if feature_base is not None else int(min(indices, default=0) > 0)
+    n_labels = max((label for _, labels in found for label in labels), default=0) + 1
+    found = [({index - base: value for index, value in row.items()}, labels) for row, labels in found]
+    return found, max(max(indices, default=0) + 1 - base, 1), n_labels
+
+
+def _arff_tokens(text, stops):
+    """Words and quoted words of ``text`` with the characters of ``stops`` as words of their own."""
+    tokens, at = [], 0
+    while at < len(text):
+        if text[at] in " \t\r\f\v":
+            at += 1
+        elif text[at] in stops:
+            tokens.append(("stop", text[at]))
+            at += 1
+        elif text[at] in "'\"":
+            quote, word, at = text[at], "", at + 1
+            while at < len(text) and text[at] != quote:
+                at += text[at] == "\\"
+                _require(at < len(text), "a quote that does not close")
+                word += text[at]
+                at += 1
+            _require(at < len(text), "a quote that does not close")
+            tokens.append(("quoted", word))
+            at += 1
+            _require(at == len(text) or text[at] in " \t\r\f\v" + stops, "text behind a quote")
+        else:
+            word = ""
+            while at < len(text) and text[at] not in " \t\r\f\v" + stops:
+                _require(text[at] not in "'\"", "a quote inside a word")
+                word += text[at]
+                at += 1
+            tokens.append(("bare", word))
+    return tokens
+
+
+def _between_commas(tokens):
+    groups = [[]]
+    for kind, word in tokens:
+        if (kind, word) == ("stop", ","):
+            groups.append([])
+        else:
+            groups[-1].append((kind, word))
+    return groups
+
+
+def parse_arff(data, labels):
+    """(rows, feature names) of sparse ARFF."""
+    space = " \t\r\f\v"
+    lines = [line.removesuffix("\r").strip(space) for line in data.decode("utf-8-sig").split("\n")]
+    attributes, start = [], None
+    for number, line in enumerate(lines):
+        word = line.split(" ")[0].split("\t")[0].split("\f")[0].split("\v")[0].split("\r")[0].lower()
+        if word == "@data":
+            start = number + 1
+            break
+        if not line or line.startswith("%") or word == "@relation":
+            continue
+        _require(line[:10].lower() == "@attribute" and line[10:11] in tuple(space), line)
+        rest = line[10:].lstrip(space)
+        if rest[:1] in ("'", '"'):
+            end = 1
+            while end < len(rest) and rest[end] != rest[0]:
+                end += 2 if rest[end] == "\\" else 1
+            _require(end < len(rest), "a quote that does not close")
+            name = re.sub(r"\\(.)", r"\1", rest[1:end], flags=re.S)
+            kind = rest[end + 1 :].strip(space)
+        else:
+            _require(not rest.startswith("{"), line)
+            name = re.split(f"[{space}]", rest)[0]
+            kind = rest[len(name) :].strip(space)
+        _require(name and kind and name not in [known for known, _ in attributes], line)
+        if kind.lower() in ("numeric", "real", "integer"):
+            values = None
+        else:
+            _require(len(kind) > 1 and kind[0] == "{" and kind[-1] == "}", kind)
+            groups = _between_commas(_arff_tokens(kind[1:-1], ","))
+            _require(all(len(group) == 1 for group in groups), kind)
+            values = [group[0][1] for group in groups]
+            _require(len(set(values)) == len(values), kind)
+            values = ["0", "1"] if set(values) == {"0", "1"} else values
+        attributes.append((name, values))
+    _require(start is not None, "no @data")
+    names = [name for name, _ in attributes]
+    _require(all(label in names for label in labels), "a label without attribute")
+    features = [name for name in names if name not in labels]
+    rows = []
+    for line in lines[start:]:
+        if not line or line.startswith("%"):
+            continue
+        _require(len(line) > 1 and line[0] == "{" and line[-1] == "}", line)
+        row, found, seen = {}, [], set()
+        for group in _between_commas(_arff_tokens(line[1:-1], ",")) if line[1:-1].strip(space) else []:
+            _require(len(group) == 2 and group[0][0] == "bare" and re.fullmatch("[0-9]+", group[0][1]), line)
+            index, value = int(group[0][1]), group[1][1]
+            _require(index < len(attributes) and index not in seen, index)
+            seen.add(index)
+            name, values = attributes[index]
+            if values is not None:
+                _require(value in values, value)
+                amount = float(values.index(value))
+            else:
+                _require(re.fullmatch(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", value), value)
+                amount = float(value)
+                _require(abs(amount) <= np.finfo(np.float32).max, value)
+            if name in labels:
+                _require(amount in (0.0, 1.0), value)
+                found += [labels.index(name)] if amount else []
+            elif amount:
+                row[features.index(name)] = np.float32(amount)
+        rows.append((row, sorted(found)))
+    return rows, features
+
+
+def parse_xml(data):
+    """The label names of Mulan's xml, from the tree that Python builds."""
+    _require(not any("<!DOCTYPE".encode(code) in data for code in ("ascii", "utf-16-le", "utf-16-be")), "DOCTYPE")
+    try:
+        root = ElementTree.fromstring(data)
+    except (ElementTree.ParseError, LookupError) as error:
+        raise ValueError(error) from error
+    names = [element.get("name") for element in root.iter() if element.tag.rpartition("}")[2] == "label"]
+    _require(names and None not in names and len(set(names)) == len(names), names)
+    return names
+
+
+def _labels(value):
+    if value is None:
+        return []
+    if isinstance(value, str):
+        value = [piece.strip() for piece in value.split(";")] if value.strip() else []
+    _require(isinstance(value, list), value)
+    labels = []
+    for label in value:
+        _require(isinstance(label, str | int) and not isinstance(label, bool) and label != "", label)
+        labels.append(str(label))
+    _require(len(set(labels)) == len(labels), labels)
+    return labels
+
+
+def _record(row):
+    _require(isinstance(row, dict) and "text" in row and "labels" in row, row)
+    _require(row["text"] is None or isinstance(row["text"], str), row)
+    return row["text"] or "", _labels(row["labels"])
+
+
+def parse_jsonl(data):
+    """(text, labels) of each line."""
+    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    if not lines[-1].strip():
+        lines.pop()
+    _require(lines, "no row")
+    rows = []
+    for line in lines:
+        try:
+            row = json.loads(line.decode())
+            json.dumps(row, ensure_ascii=False).encode()
+        except RecursionError as error:
+            raise ValueError("too deep") from error
+        rows.append(_record(row))
+    return rows
+
+
+def parse_delimited(data, delimiter):
+    """(text, labels) of each row of CSV or TSV, read a character at a time."""
+    text = data.decode("utf-8-sig")
+    rows, row, cell, quoted, at = [], [], "", False, 0
+    fresh = True  # nothing of this row was seen
+    while at < len(text):
+        c = text[at]
+        if quoted:
+            if c == '"' and text[at + 1 : at + 2] == '"':
+                cell, at = cell + '"', at + 1
+            elif c == '"':
+                quoted = False
+                _require(text[at + 1 : at + 2] in ("", delimiter, "\n", "\r"), "text behind a quote")
+            else:
+                cell += c
+        elif c == '"' and not cell and text[at - 1 : at] != '"':
+            quoted, fresh = True, False
+        elif c == delimiter:
+            row, cell, fresh = [*row, cell], "", False
+        elif c in "\r\n":
+            at += text[at : at + 2] == "\r\n"
+            rows.append([] if fresh else [*row, cell])
+            row, cell, fresh = [], "", True
+        else:
+            cell, fresh = cell + c, False
+        at += 1
+    _require(not quoted, "a quote that does not close")
+    if not fresh:
+        rows.append([*row, cell])
+    _require(len(rows) > 1 and rows[0] and len(set(rows[0])) == len(rows[0]), "no row")
+    _require(all(len(row) == len(rows[0]) for row in rows), "rows of other lengths")
+    return [_record(dict(zip(rows[0], row, strict=True))) for row in rows[1:]]
+
+
+def parse_names(data):
+    """Names, one a line."""
+    lines = data.decode("utf-8-sig").split("\n")
+    lines = lines[:-1] if lines[-1] == "" else lines
+    return [line.removesuffix("\r") for line in lines]
+
+
+def parse_split(data, n_rows):
+    """Row numbers from 0 of the first column of a split file."""
+    rows = [line.split() for line in data.splitlines()]
+    _require(all(len(row) == len(rows[0]) > 0 for row in rows), "columns")
+    _require(all(row[0].isdigit() and len(row[0]) < 100 and 1 <= int(row[0]) <= n_rows for row in rows), "numbers")
+    found = [int(row[0]) - 1 for row in rows]
+    _require(len(set(found)) == len(found), "twice")
+    return found

@@ -52,9 +52,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _report(error: Exception) -> int:
     """Print what went wrong; returns the exit status for its cause."""
     from tailwise import errors
+    from tailwise.display import visible
     from tailwise.experiments.files import OutputError
 
-    print(f"tailwise: error: {_text_of(error)}", file=sys.stderr)
+    lines = _text_of(error).split("\n")
+    print("tailwise: error: " + "\n".join(map(visible, lines)), file=sys.stderr)
     codes = {
         errors.DownloadError: ExitCode.DOWNLOAD,
         OutputError: ExitCode.OUTPUT,

@@ -17,6 +17,8 @@ def compare(
     label_separator: inputs.LabelSeparator = None,
     format: inputs.Format = None,
     duplicates: inputs.Duplicates = None,
+    label_base: inputs.LabelBase = None,
+    feature_base: inputs.FeatureBase = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -31,7 +33,15 @@ def compare(
     from tailwise.experiments.trial import judge
 
     wanted = split_names(metrics) or default_metrics(k)
-    reading = inputs.Reading(text_columns, label_column, label_separator, format, duplicates)
+    reading = inputs.Reading(
+        text_columns,
+        label_column,
+        label_separator,
+        format,
+        duplicates,
+        label_base=label_base,
+        feature_base=feature_base,
+    )
     trial = judge(inputs.open_taggers(models), inputs.read_rows(data, reading, part="test"), deepest(wanted, k))
     say_unseen(trial)
     results, differences = judge_metrics(trial, wanted, confidence or None)

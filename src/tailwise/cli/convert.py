@@ -22,6 +22,14 @@ def convert(
     label_names: inputs.LabelNames = None,
     format: inputs.Format = None,
     duplicates: inputs.Duplicates = None,
+    label_base: inputs.LabelBase = None,
+    feature_base: inputs.FeatureBase = None,
+    spreadsheet_safe: Annotated[
+        bool,
+        typer.Option(
+            "--spreadsheet-safe", help="Put ' before CSV and TSV cells that a spreadsheet would compute (= + - @)."
+        ),
+    ] = False,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -39,9 +47,11 @@ def convert(
     from tailwise.data.saving import convert as convert_data
     from tailwise.experiments.files import told_when_unwritable
 
-    reading = inputs.Reading(text_columns, label_column, label_separator, format, duplicates, label_names)
+    reading = inputs.Reading(
+        text_columns, label_column, label_separator, format, duplicates, label_names, label_base, feature_base
+    )
     with told_when_unwritable(to):
-        written = convert_data(data, to, to_format, **reading.options())
+        written = convert_data(data, to, to_format, spreadsheet_safe=spreadsheet_safe, **reading.options())
     if as_json:
         output.emit_json({"written": [str(path) for path in written]})
     else:

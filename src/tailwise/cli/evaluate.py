@@ -26,6 +26,8 @@ def evaluate(
     label_separator: inputs.LabelSeparator = None,
     format: inputs.Format = None,
     duplicates: inputs.Duplicates = None,
+    label_base: inputs.LabelBase = None,
+    feature_base: inputs.FeatureBase = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -44,7 +46,15 @@ def evaluate(
     from tailwise.experiments.trial import judge
 
     wanted = split_names(metrics) or default_metrics(k)
-    reading = inputs.Reading(text_columns, label_column, label_separator, format, duplicates)
+    reading = inputs.Reading(
+        text_columns,
+        label_column,
+        label_separator,
+        format,
+        duplicates,
+        label_base=label_base,
+        feature_base=feature_base,
+    )
     tagger = {model.resolve().name: inputs.open_tagger(model)}
     trial = judge(tagger, inputs.read_rows(data, reading, part="test"), deepest(wanted, k))
     say_unseen(trial)

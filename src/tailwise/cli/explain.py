@@ -8,6 +8,7 @@ import typer
 
 from tailwise.cli import inputs, output
 from tailwise.cli.suggest import read_text
+from tailwise.display import visible
 
 
 def explain(
@@ -35,10 +36,10 @@ def explain(
     if as_json:
         output.emit_json({"id": tagger.label_ids_[index], "name": tagger.label_names_[index], **why._asdict()})
         return
-    output.emit(f"{tagger.label_names_[index]} ({tagger.label_ids_[index]}): score {why.score:.3f}")
+    output.emit(visible(f"{tagger.label_names_[index]} ({tagger.label_ids_[index]}): score {why.score:.3f}"))
     for part in why.parts:
         if part.feature < 0:
-            output.emit(f"  {part.value:+.3f}  {part.name}")
+            output.emit(visible(f"  {part.value:+.3f}  {part.name}"))
     for title, parts in (("for", supporting), ("against", opposing)):
         output.emit(f"\n{title}:")
         output.emit(

@@ -9,6 +9,7 @@ import typer
 
 from tailwise.cli import inputs, output
 from tailwise.cli.models import model_class, model_names, parameters_of
+from tailwise.display import visible
 
 
 def info(
@@ -21,6 +22,8 @@ def info(
     label_separator: inputs.LabelSeparator = None,
     format: inputs.Format = None,
     duplicates: inputs.Duplicates = None,
+    label_base: inputs.LabelBase = None,
+    feature_base: inputs.FeatureBase = None,
     labels: Annotated[
         bool, typer.Option("--labels", help="List a model's labels with id, training rows and rarity.")
     ] = False,
@@ -47,7 +50,15 @@ def info(
     elif not path.exists() and what.lower() in model_names():
         facts = _parameters(what)
     else:
-        reading = inputs.Reading(text_columns, label_column, label_separator, format, duplicates)
+        reading = inputs.Reading(
+            text_columns,
+            label_column,
+            label_separator,
+            format,
+            duplicates,
+            label_base=label_base,
+            feature_base=feature_base,
+        )
         facts = inputs.describe_data(what, reading)
     if as_json:
         output.emit_json(facts)
@@ -56,7 +67,7 @@ def info(
 
 
 def _shown(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else visible(str(value))
 
 
 def _model_facts(path: Path) -> dict[str, Any]:

@@ -55,6 +55,26 @@ Duplicates = Annotated[
         "--duplicates", help="refuse (default) or merge a label that comes twice in a row.", rich_help_panel=_PANEL
     ),
 ]
+LabelBase = Annotated[
+    int | None,
+    typer.Option(
+        "--label-base",
+        min=0,
+        max=1,
+        help="The first label's number in a libsvm file that does not tell: 0 or 1.",
+        rich_help_panel=_PANEL,
+    ),
+]
+FeatureBase = Annotated[
+    int | None,
+    typer.Option(
+        "--feature-base",
+        min=0,
+        max=1,
+        help="The first feature's number in a libsvm file that does not tell: 0 or 1.",
+        rich_help_panel=_PANEL,
+    ),
+]
 
 
 class Reading(NamedTuple):
@@ -66,6 +86,8 @@ class Reading(NamedTuple):
     format: str | None = None
     duplicates: str | None = None
     label_names: Path | None = None
+    label_base: int | None = None
+    feature_base: int | None = None
 
     def options(self) -> dict[str, Any]:
         """What was given, under the names that :func:`tailwise.load_dataset` takes."""
@@ -99,7 +121,8 @@ def read_unlabelled(data: str, reading: Reading) -> Any:
         kind = options.get("format") or detect_format(data)
         if kind in TEXT_FORMATS:
             return read_texts(data, kind, text_columns=options.get("text_columns"))
-    return read_rows(data, reading, part="test").rows
+    # Labels are not looked at: where they start to count does not matter.
+    return read_rows(data, reading._replace(label_base=reading.label_base or 0), part="test").rows
 
 
 def describe_data(data: str, reading: Reading) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from tailwise.display import visible
+
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no messages; errors still show.")]
 
@@ -29,7 +31,7 @@ def set_quiet(quiet: bool) -> None:
 def say(message: str) -> None:
     """A message for the person who waits: to standard error."""
     if not _quiet:
-        print(message, file=sys.stderr, flush=True)
+        print(visible(message), file=sys.stderr, flush=True)
 
 
 def warn(message: str) -> None:
@@ -76,7 +78,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, left: int
     law    12
     tax     3
     """
-    cells = [[str(cell) for cell in row] for row in [list(columns), *rows]]
+    cells = [[visible(str(cell)) for cell in row] for row in [list(columns), *rows]]
     widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
     lines = []
     for row in cells:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from tailwise.cli import inputs, output
+from tailwise.display import visible
 
 _ROWS_AT_ONCE = 2000
 
@@ -25,6 +26,7 @@ def predict(
     label_separator: inputs.LabelSeparator = None,
     format: inputs.Format = None,
     duplicates: inputs.Duplicates = None,
+    feature_base: inputs.FeatureBase = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -38,7 +40,7 @@ def predict(
     """
     output.set_quiet(quiet)
     tagger = inputs.open_tagger(model)
-    reading = inputs.Reading(text_columns, label_column, label_separator, format, duplicates)
+    reading = inputs.Reading(text_columns, label_column, label_separator, format, duplicates, feature_base=feature_base)
     rows = inputs.read_unlabelled(data, reading)
     lines = _lines(tagger, rows, k, as_json)
     if to is None:
@@ -66,4 +68,4 @@ def _lines(tagger: Any, rows: Any, k: int, as_json: bool) -> Any:
                     for row, labels in enumerate(found, start=first)
                 ]
             else:
-                yield ["\t".join(f"{s.id} {s.score:.4g}" for s in labels) for labels in found]
+                yield ["\t".join(f"{visible(s.id)} {s.score:.4g}" for s in labels) for labels in found]

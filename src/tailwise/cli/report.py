@@ -23,6 +23,8 @@ def report(
     label_names: inputs.LabelNames = None,
     format: inputs.Format = None,
     duplicates: inputs.Duplicates = None,
+    label_base: inputs.LabelBase = None,
+    feature_base: inputs.FeatureBase = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -37,7 +39,9 @@ def report(
     from tailwise.experiments.report import CANDIDATES, build_report
     from tailwise.experiments.trial import judge
 
-    reading = inputs.Reading(text_columns, label_column, label_separator, format, duplicates, label_names)
+    reading = inputs.Reading(
+        text_columns, label_column, label_separator, format, duplicates, label_names, label_base, feature_base
+    )
     rows = inputs.read_rows(data, reading, part="test")
     trial = judge(inputs.open_taggers(models), rows, max(k, CANDIDATES))
     say_unseen(trial)

@@ -38,6 +38,8 @@ def train(
     label_names: inputs.LabelNames = None,
     format: inputs.Format = None,
     duplicates: inputs.Duplicates = None,
+    label_base: inputs.LabelBase = None,
+    feature_base: inputs.FeatureBase = None,
     seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; all cores by default.")] = None,
     as_json: output.Json = False,
@@ -56,7 +58,9 @@ def train(
     output.set_quiet(quiet)
     from tailwise.cli.training import train_tagger
 
-    reading = inputs.Reading(text_columns, label_column, label_separator, format, duplicates, label_names)
+    reading = inputs.Reading(
+        text_columns, label_column, label_separator, format, duplicates, label_names, label_base, feature_base
+    )
     facts = train_tagger(
         lambda: inputs.read_rows(data, reading),
         model_path,

@@ -7,7 +7,8 @@ from tailwise.data.libsvm import read_libsvm, read_libsvm_files, write_libsvm
 from tailwise.data.loading import encode_labels, load_dataset
 from tailwise.data.locate import FORMATS, ROW_FORMATS, detect_format, read_names
 from tailwise.data.missing import drop_labels, planted_propensity
-from tailwise.data.records import TEXT_FORMATS, read_records, read_texts, write_records
+from tailwise.data.record_writing import write_records
+from tailwise.data.records import TEXT_FORMATS, read_records, read_texts
 from tailwise.data.registry import REGISTRY, RegisteredDataset, find_registered
 from tailwise.data.saving import convert, write_dataset
 from tailwise.data.synthetic import make_longtail

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import json
 import lzma
 import os
 import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +20,13 @@ from tailwise.errors import DataFormatError, InvalidInput
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 _DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_CHUNK = 1 << 23
+_MAX_BYTES = 2_000_000_000
 _SHOWN = 40
+
+LIMIT_SETTING = "TAILWISE_MAX_BYTES"
+"""The environment variable that raises :func:`max_bytes`."""
 
 
 def plain_suffix(path: str | Path) -> str:
@@ -50,24 +58,77 @@ def check_file(path: str | Path) -> Path:
     return path
 
 
-def read_buffer(path: str | Path) -> np.ndarray:
-    """The bytes of a file as a read-only uint8 array: mapped into memory, or unpacked from gz or xz."""
+def max_bytes() -> int:
+    """How much memory a small file may claim: ``TAILWISE_MAX_BYTES``, by default 2,000,000,000.
+
+    It bounds what a compressed file may unpack to, and what as many labels or features as a file names would need.
+    """
+    setting = os.environ.get(LIMIT_SETTING, "")
+    if not setting:
+        return _MAX_BYTES
+    if not (setting.isascii() and setting.isdecimal() and len(setting) < 19 and int(setting)):
+        raise InvalidInput(f"{LIMIT_SETTING}={setting!r} must be a number of bytes, such as {_MAX_BYTES}")
+    return int(setting)
+
+
+def too_large(path: str | Path, line: int | None, found: str) -> DataFormatError:
+    """The refusal of a file that claims more memory than :func:`max_bytes`."""
+    expected = f"at most {max_bytes():,} bytes; if the file is right, set {LIMIT_SETTING} to more"
+    return DataFormatError(path, line, found, expected)
+
+
+def chunks(path: str | Path, size: int) -> Iterator[bytes]:
+    """The bytes of a file, ``size`` at a time, unpacked if it ends in .gz or .xz.
+
+    Files are read, never mapped: a mapped file that another process cuts short ends this one.
+    """
     path = check_file(path)
-    if path.suffix.lower() in _OPENERS:
-        return np.frombuffer(read_bytes(path), np.uint8)
-    if path.stat().st_size == 0:
-        return np.empty(0, np.uint8)
-    return np.memmap(path, np.uint8, mode="r").view(np.ndarray)
+    packed = path.suffix.lower() in _OPENERS
+    room = max_bytes()
+    try:
+        with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
+            while piece := file.read(size):
+                room -= len(piece)
+                if packed and room < 0:
+                    raise too_large(path, None, "more bytes than that when unpacked")
+                yield piece
+    except _DAMAGED as error:
+        raise DataFormatError(path, None, f"damaged compression ({error})", "a whole gz or xz file") from error
+
+
+class LineBlock(NamedTuple):
+    """Whole lines of a file."""
+
+    data: np.ndarray  # uint8; the last byte is a newline
+    line: int  # the number of the first line, counted from 1
+
+    def line_at(self, position: int) -> int:
+        """The line, counted from 1 in the file, that holds the byte at ``position``."""
+        return self.line + int(np.count_nonzero(self.data[:position] == ord("\n")))
+
+
+def line_blocks(path: str | Path, size: int) -> Iterator[LineBlock]:
+    """The lines of a file in blocks of about ``size`` bytes, without a byte-order mark; the last gets its newline."""
+    line = 1
+    held: list[bytes] = []
+    for piece in chain(chunks(path, size), [b""]):
+        cut = piece.rfind(b"\n") + 1
+        if piece and not cut:
+            held.append(piece)
+            continue
+        block = b"".join([*held, piece[:cut]])
+        held = [piece[cut:]]
+        if line == 1:
+            block = block.removeprefix(_BYTE_ORDER_MARK)
+        if block:
+            block += b"" if block.endswith(b"\n") else b"\n"
+            yield LineBlock(np.frombuffer(block, np.uint8), line)
+            line += block.count(b"\n")
 
 
 def read_bytes(path: str | Path, size: int = -1) -> bytes:
     """The bytes of a file, or its first ``size`` bytes, unpacked if it ends in .gz or .xz."""
-    path = check_file(path)
-    try:
-        with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
-            return file.read(size)
-    except _DAMAGED as error:
-        raise DataFormatError(path, None, f"damaged compression ({error})", "a whole gz or xz file") from error
+    return b"".join(chunks(path, _CHUNK)) if size < 0 else next(chunks(path, size), b"")
 
 
 def read_text(path: str | Path) -> str:
@@ -103,9 +164,27 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
         scratch.unlink(missing_ok=True)
 
 
-def line_number(buffer: np.ndarray, position: int) -> int:
-    """The line, counted from 1, that holds the byte at ``position``."""
-    return int(np.count_nonzero(buffer[:position] == ord("\n"))) + 1
+def split_lines(text: str) -> list[str]:
+    """The lines of a text file, which end in ``\\n`` or ``\\r\\n`` and in nothing else.
+
+    >>> split_lines("a\\u2028b\\r\\nc\\n")
+    ['a\\u2028b', 'c']
+    """
+    lines = text.removesuffix("\n").split("\n") if text else []
+    return [line.removesuffix("\r") for line in lines]
+
+
+def parse_json(text: str) -> Any:
+    """``text`` as JSON; a ValueError also where it is nested too deeply, or escapes half a character."""
+    try:
+        value = json.loads(text)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    except UnicodeEncodeError as error:
+        raise ValueError("a lone surrogate, which is no character") from error
+    return value
 
 
 def shown(found: bytes | str) -> str:

@@ -29,7 +29,8 @@ class _Options(NamedTuple):
     label_column: str | None
     label_separator: str | None
     split_column: int
-    zero_based: bool | str
+    label_base: int | None
+    feature_base: int | None
     duplicates: str
     n_jobs: int | None
 
@@ -44,7 +45,8 @@ def load_dataset(
     label_separator: str | None = None,
     label_names: str | Path | Sequence[str] | Mapping[str, str] | None = None,
     split_column: int = 0,
-    zero_based: bool | str = "auto",
+    label_base: int | None = None,
+    feature_base: int | None = None,
     duplicates: str = "refuse",
     unit_rows: bool = True,
     n_jobs: int | None = None,
@@ -72,8 +74,8 @@ def load_dataset(
         For ARFF the Mulan xml.
     split_column : int
         The column of the split files, counted from 0.
-    zero_based : bool or "auto"
-        Whether a libsvm file counts from 0.
+    label_base, feature_base : {0, 1}, optional
+        Where a libsvm file starts to count, if it does not tell: see :func:`read_libsvm`.
     duplicates : {"refuse", "merge"}
         What to do with an entry that comes twice in a row.
     unit_rows : bool
@@ -83,7 +85,9 @@ def load_dataset(
     """
     if format is not None:
         check_choice("format", format, FORMATS)
-    options = _Options(text_columns, label_column, label_separator, split_column, zero_based, duplicates, n_jobs)
+    options = _Options(
+        text_columns, label_column, label_separator, split_column, label_base, feature_base, duplicates, n_jobs
+    )
     if not Path(path).exists():
         return _load_registered(str(path), options, unit_rows)
     sources = locate(path, test)
@@ -118,7 +122,8 @@ def _load_rows(sources: Sources, kind: str, options: _Options) -> Dataset:
         return Dataset(*read_xmc_split(sources.train, *sources.splits, column=options.split_column, **reading))  # type: ignore[arg-type]
     paths = [sources.train] if sources.test is None else [sources.train, sources.test]
     if kind == "libsvm":
-        parts = read_libsvm_files(paths, zero_based=options.zero_based, **reading)  # type: ignore[arg-type]
+        bases = {"label_base": options.label_base, "feature_base": options.feature_base}
+        parts = read_libsvm_files(paths, **bases, **reading)  # type: ignore[arg-type]
     else:
         parts = [read_xmc(path, **reading) for path in paths]  # type: ignore[arg-type]
         for matrix, other, word in zip(parts[0], parts[-1], ("features", "labels"), strict=True):
@@ -177,7 +182,11 @@ def _load_texts(sources: Sources, kind: str, options: _Options, names: Any, name
 
 
 def _sorted_ids(ids: set[str]) -> list[str]:
-    return sorted(ids, key=int) if all(label.isascii() and label.isdecimal() for label in ids) else sorted(ids)
+    """Numbers by value, and among equal ones (``01`` and ``1``) as texts; other ids as texts."""
+    if all(label.isascii() and label.isdecimal() for label in ids):
+        digits = {label: label.lstrip("0") for label in ids}
+        return sorted(ids, key=lambda label: (len(digits[label]), digits[label], label))
+    return sorted(ids)
 
 
 def encode_labels(labels: Sequence[Sequence[str]], ids: Sequence[str]) -> sparse.csr_array:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from tailwise.data.files import check_file, plain_name, plain_suffix, read_bytes, read_text, shown
+from tailwise.data.files import (
+    check_file,
+    parse_json,
+    plain_name,
+    plain_suffix,
+    read_bytes,
+    read_text,
+    shown,
+    split_lines,
+)
+from tailwise.data.libsvm import MARK
 from tailwise.data.records import TEXT_FORMATS
 from tailwise.errors import DataFormatError, InvalidInput
 
@@ -33,6 +42,7 @@ _TEST = {"test", "tst", "testing"}
 _VALIDATION = {"dev", "valid", "validation", "val"}
 _LABEL_NAMES = {"labelnames", "yf", "lbl"}
 _FEATURE_NAMES = {"featurenames", "xf"}
+_NAMES = 'a list ["name", …], an object {"id": "name", …}, or lines {"title": "name"}'
 
 
 class Sources(NamedTuple):
@@ -59,7 +69,7 @@ def detect_format(path: str | Path) -> str:
         return "jsonl"
     if re.fullmatch(rb"\s*\d+\s+\d+\s+\d+\s*", line):
         return "xmc"
-    if re.match(rb"(\d+(,\d+)*)?\s+\d+:[-+.\d]", line) or re.match(rb"\d+:[-+.\d]", line):
+    if line.startswith(MARK) or re.match(rb"(\d+(,\d+)*)?\s+\d+:[-+.\d]", line) or re.match(rb"\d+:[-+.\d]", line):
         return "libsvm"
     expected = f"the first line of a known format; say which it is: format= one of {', '.join(FORMATS)}"
     raise DataFormatError(path, 1, shown(line) if head else "an empty file", expected)
@@ -111,17 +121,27 @@ def read_names(path: str | Path) -> list[str] | dict[str, str]:
     path = Path(path)
     text = read_text(path)
     if plain_suffix(path) != ".json":
-        return text.splitlines()
+        return split_lines(text)
     try:
-        if re.match(r'\s*\{[^\n]*"title"[^\n]*\}\s*\n\s*\{', text):
-            return {str(place): json.loads(line)["title"] for place, line in enumerate(text.strip().split("\n"))}
-        names = json.loads(text)
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataFormatError(path, getattr(error, "lineno", None), str(error), "JSON: a list or an object") from error
+        names = parse_json(text)
+    except ValueError as error:
+        if getattr(error, "msg", "") == "Extra data":
+            return {str(place): _title(path, place + 1, line) for place, line in enumerate(split_lines(text.rstrip()))}
+        raise DataFormatError(path, getattr(error, "lineno", None), str(error), f"JSON: {_NAMES}") from error
     values: Iterable[object] = names.values() if isinstance(names, dict) else names if isinstance(names, list) else [0]
     if not all(isinstance(value, str) for value in values):
-        raise DataFormatError(path, None, shown(text[:100]), 'JSON: ["name", …] or {"id": "name", …}')
+        raise DataFormatError(path, None, shown(text[:100]), f"JSON: {_NAMES}")
     return names
+
+
+def _title(path: Path, number: int, line: str) -> str:
+    try:
+        title = parse_json(line)["title"]
+    except (ValueError, KeyError, TypeError, IndexError):
+        title = None
+    if not isinstance(title, str):
+        raise DataFormatError(path, number, shown(line), f"JSON: {_NAMES}")
+    return title
 
 
 def _words(path: Path) -> set[str]:

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tailwise.data.files import check_file, read_bytes, read_text, shown, writing
+from tailwise.data.files import check_file, max_bytes, parse_json, read_bytes, read_text, shown, too_large
 from tailwise.errors import DataFormatError, InvalidInput
 from tailwise.validation import check_choice
 
 TEXT_FORMATS = ("jsonl", "csv", "tsv", "parquet")
 SEPARATOR = ";"
+_PARQUET_ROWS = 256
+_BYTES_A_ROW = 64  # of the objects that hold a row, however short
 _TEXT_COLUMNS = (
     ("text",),
     ("title", "abstract"),
@@ -78,21 +80,30 @@ def read_records(
     """
     check_choice("format", format, TEXT_FORMATS)
     check_choice("duplicates", duplicates, ("refuse", "merge"))
+    if label_separator == "":
+        raise InvalidInput("label_separator='' separates nothing; pass a character such as ';'")
     path = check_file(path)
-    rows = {"jsonl": _json_rows, "csv": _csv_rows, "tsv": _tsv_rows, "parquet": _parquet_rows}[format](path)
+
+    def choose(line: int, names: Sequence[str]) -> _Columns:
+        text = _choose_text(path, line, names, text_columns)
+        label = _choose_label(path, line, names, label_column) if with_labels else None
+        return _Columns(text, label, label_separator or SEPARATOR, duplicates)
+
+    rows: dict[str, Callable[[Path], Iterator[tuple[int, dict[str, Any]]]]] = {
+        "jsonl": _json_rows,
+        "csv": partial(_delimited_rows, delimiter=","),
+        "tsv": partial(_delimited_rows, delimiter="\t"),
+        "parquet": partial(_parquet_rows, choose=choose),
+    }
     texts: list[str] = []
     labels: list[list[str]] = []
     columns: _Columns | None = None
-    for line, row in rows:
+    for line, row in rows[format](path):
         if columns is None:
-            text = _choose_text(path, line, row, text_columns)
-            label = _choose_label(path, line, row, label_column) if with_labels else None
-            columns = _Columns(text, label, SEPARATOR if label_separator is None else label_separator, duplicates)
-            if not columns.separator:
-                raise InvalidInput("label_separator='' separates nothing; pass a character such as ';'")
+            columns = choose(line, list(row))
         texts.append(_text_of(path, line, row, columns.text))
         if columns.label is not None:
-            labels.append(_labels_of(path, line, row, columns))
+            labels.append(_labels_of(path, line, row, columns.label, columns))
     if columns is None:
         raise DataFormatError(path, None, "no row", "at least one row of text")
     return Records(texts, labels if with_labels else None)
@@ -103,55 +114,6 @@ def read_texts(path: str | Path, format: str, *, text_columns: Sequence[str] | s
     return read_records(path, format, text_columns=text_columns, with_labels=False).texts
 
 
-def write_records(
-    path: str | Path,
-    format: str,
-    texts: Sequence[str],
-    labels: Sequence[Sequence[str]],
-    *,
-    label_separator: str = SEPARATOR,
-) -> None:
-    """Write texts and labels, columns "text" and "labels", in one of ``TEXT_FORMATS``; atomic, packed by suffix."""
-    check_choice("format", format, TEXT_FORMATS)
-    if len(texts) != len(labels):
-        raise InvalidInput(f"labels has {len(labels):,} rows but texts has {len(texts):,}")
-    with writing(path) as file:
-        if format == "parquet":
-            import pyarrow as pa
-            from pyarrow import parquet
-
-            columns = {"text": pa.array(texts, pa.string()), "labels": pa.array(labels, pa.list_(pa.string()))}
-            parquet.write_table(pa.table(columns), file)
-        elif format == "jsonl":
-            for text, row in zip(texts, labels, strict=True):
-                file.write(json.dumps({"text": text, "labels": list(row)}, ensure_ascii=False).encode() + b"\n")
-        else:
-            _write_delimited(file, texts, labels, "," if format == "csv" else "\t", label_separator)
-
-
-def _write_delimited(
-    file: Any, texts: Sequence[str], labels: Sequence[Sequence[str]], delimiter: str, separator: str
-) -> None:
-    out = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    plain, quoting = (
-        csv.writer(out, delimiter=delimiter, lineterminator="\n", quoting=quoting)
-        for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
-    )
-    plain.writerow(["text", "labels"])
-    for text, row in zip(texts, labels, strict=True):
-        for label in row:
-            if separator in label or label != label.strip() or not label:
-                raise InvalidInput(
-                    f"the label {label!r} cannot be told apart between separators {separator!r}; "
-                    "choose another label_separator, or write jsonl or parquet"
-                )
-        fields = [text, separator.join(row)]
-        # Python before 3.13 leaves a lone carriage return unquoted, which readers take for the end of the row.
-        (quoting if any("\r" in field for field in fields) else plain).writerow(fields)
-    out.flush()
-    out.detach()
-
-
 def _json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     data = read_bytes(path).removeprefix(b"\xef\xbb\xbf")
     lines = data.split(b"\n")
@@ -159,7 +121,7 @@ def _json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         lines.pop()
     for number, line in enumerate(lines, start=1):
         try:
-            row = json.loads(line)
+            row = parse_json(line.decode())
         except UnicodeDecodeError as error:
             raise DataFormatError(path, number, f"bytes that are not UTF-8 ({error.reason})", "UTF-8") from error
         except ValueError as error:
@@ -167,14 +129,6 @@ def _json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         if not isinstance(row, dict):
             raise DataFormatError(path, number, shown(line), 'a JSON object such as {"text": "…", "labels": ["…"]}')
         yield number, row
-
-
-def _csv_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    return _delimited_rows(path, ",")
-
-
-def _tsv_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    return _delimited_rows(path, "\t")
 
 
 def _delimited_rows(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -199,51 +153,96 @@ def _delimited_rows(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str,
         csv.field_size_limit(previous_limit)
 
 
-def _parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _parquet_rows(path: Path, choose: Callable[[int, Sequence[str]], _Columns]) -> Iterator[tuple[int, dict[str, Any]]]:
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
         with parquet.ParquetFile(path) as file:
-            number = 0
-            for batch in file.iter_batches(batch_size=8192):
-                for row in batch.to_pylist():
+            names = file.schema_arrow.names
+            if len(set(names)) < len(names):
+                raise DataFormatError(path, None, f"the columns {_listed(names)}", "column names that differ")
+            chosen = choose(1, names)
+            wanted = {*chosen.text, *([chosen.label] if chosen.label else [])}
+            number, room = 0, max_bytes()
+            if _claimed_bytes(file.metadata, wanted) > room:
+                raise too_large(path, None, "more bytes than that when unpacked")
+            for batch in file.iter_batches(batch_size=_PARQUET_ROWS, columns=sorted(wanted)):
+                # What is packed by repetition shows its size only now.
+                room -= batch.nbytes + _BYTES_A_ROW * batch.num_rows
+                if room < 0:
+                    raise too_large(path, number + 1, "more bytes than that when unpacked")
+                for row in _parquet_batch(path, number, batch):
                     number += 1
                     yield number, row
-    except (pa.ArrowException, OSError) as error:
-        raise DataFormatError(path, None, f"damaged or foreign data ({error})", "a Parquet file") from error
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        why = " ".join(str(error).split())
+        raise DataFormatError(path, None, f"damaged or foreign data ({why})", "a Parquet file") from error
 
 
-def _choose_text(path: Path, line: int, row: dict[str, Any], asked: Sequence[str] | str | None) -> tuple[str, ...]:
+def _claimed_bytes(metadata: Any, columns: set[str]) -> int:
+    """The unpacked bytes of some columns, as the file itself says."""
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    chunks = [group.column(j) for group in groups for j in range(group.num_columns)]
+    return sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema.split(".")[0] in columns)
+
+
+def _parquet_batch(path: Path, before: int, batch: Any) -> list[dict[str, Any]]:
+    try:
+        return batch.to_pylist()
+    except (ValueError, ArithmeticError):
+        for row in range(batch.num_rows):
+            try:
+                batch.slice(row, 1).to_pylist()
+            except (ValueError, ArithmeticError) as error:
+                raise DataFormatError(path, before + row + 1, shown(str(error)), "text in UTF-8") from error
+        raise
+
+
+def _choose_text(path: Path, line: int, names: Sequence[str], asked: Sequence[str] | str | None) -> tuple[str, ...]:
     if asked is not None:
         chosen = (asked,) if isinstance(asked, str) else tuple(asked)
         if not chosen:
             raise InvalidInput("text_columns is empty; name at least one column")
+        for column in chosen:
+            _check_column(path, line, names, "text", column)
         return chosen
     for columns in _TEXT_COLUMNS:
-        if all(column in row for column in columns):
+        if all(column in names for column in columns):
             return columns
-    raise DataFormatError(
-        path, line, f"the columns {', '.join(row)}", "a column 'text', or name them: text_columns=[…]"
-    )
+    expected = "a column 'text', or name them: text_columns=[…]"
+    raise DataFormatError(path, line, f"the columns {_listed(names)}", expected)
 
 
-def _choose_label(path: Path, line: int, row: dict[str, Any], asked: str | None) -> str:
+def _choose_label(path: Path, line: int, names: Sequence[str], asked: str | None) -> str:
     if asked is not None:
+        _check_column(path, line, names, "label", asked)
         return asked
     for column in _LABEL_COLUMNS:
-        if column in row:
+        if column in names:
             return column
-    raise DataFormatError(
-        path, line, f"the columns {', '.join(row)}", "a column 'labels', or name it: label_column='…'"
-    )
+    expected = "a column 'labels', or name it: label_column='…'"
+    raise DataFormatError(path, line, f"the columns {_listed(names)}", expected)
+
+
+def split_labels(cell: str, separator: str) -> list[str]:
+    """The labels of a cell of CSV or TSV."""
+    return [piece.strip() for piece in cell.split(separator)] if cell.strip() else []
+
+
+def _check_column(path: Path, line: int, names: Iterable[str], kind: str, column: str) -> None:
+    if column not in names:
+        raise DataFormatError(path, line, f"the columns {_listed(names)}", f"the {kind} column {column!r}")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(name if name.isprintable() else shown(name) for name in names)
 
 
 def _text_of(path: Path, line: int, row: dict[str, Any], columns: tuple[str, ...]) -> str:
     pieces = []
     for column in columns:
-        if column not in row:
-            raise DataFormatError(path, line, f"the columns {', '.join(row)}", f"the text column {column!r}")
+        _check_column(path, line, row, "text", column)
         value = row[column]
         if value is not None and not isinstance(value, str):
             raise DataFormatError(path, line, shown(repr(value)), f"a text in the column {column!r}")
@@ -252,16 +251,15 @@ def _text_of(path: Path, line: int, row: dict[str, Any], columns: tuple[str, ...
     return "\n".join(pieces)
 
 
-def _labels_of(path: Path, line: int, row: dict[str, Any], columns: _Columns) -> list[str]:
-    if columns.label not in row:
-        raise DataFormatError(path, line, f"the columns {', '.join(row)}", f"the label column {columns.label!r}")
-    value = row[columns.label]
+def _labels_of(path: Path, line: int, row: dict[str, Any], label_column: str, columns: _Columns) -> list[str]:
+    _check_column(path, line, row, "label", label_column)
+    value = row[label_column]
     if value is None:
         return []
     if isinstance(value, str):
-        value = [piece.strip() for piece in value.split(columns.separator)] if value.strip() else []
+        value = split_labels(value, columns.separator)
     if not isinstance(value, list):
-        raise DataFormatError(path, line, shown(repr(value)), f"a list of labels in the column {columns.label!r}")
+        raise DataFormatError(path, line, shown(repr(value)), f"a list of labels in the column {label_column!r}")
     labels = []
     for label in value:
         if isinstance(label, bool) or not isinstance(label, str | int) or label == "":

@@ -3,96 +3,107 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from tailwise.data.files import line_number, shown, writing
+from tailwise.data.files import LIMIT_SETTING, LineBlock, line_blocks, max_bytes, shown, too_large, writing
 from tailwise.errors import DataFormatError, InvalidInput
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.text import parsing
-from tailwise.parallel import map_blocks, progress, row_blocks
+from tailwise.parallel import count_jobs, map_blocks, progress, row_blocks
 from tailwise.validation import check_choice, check_features, check_labels
 
 _BLOCK_BYTES = 1 << 23
 _BLOCK_ROWS = 4096
+_BYTES_A_COLUMN = 8  # of the smallest vector that has an entry for each label or feature
 LARGEST_INDEX = np.iinfo(np.int32).max
 
 
 class Limits(NamedTuple):
-    """What the rows of a file may hold."""
+    """What the rows of a file may hold; None is whatever the largest index needs, within :func:`max_bytes`."""
 
-    n_features: int = LARGEST_INDEX
-    n_labels: int = LARGEST_INDEX
+    n_features: int | None = None
+    n_labels: int | None = None
     comments: bool = False
 
 
-class RowsFound(NamedTuple):
-    """The rows of a file, in the order and with the indices found; ``starts`` is where each line begins."""
-
-    X: sparse.csr_array
-    Y: sparse.csr_array
-    starts: np.ndarray
+def first_line(path: Path) -> tuple[bytes, Iterator[LineBlock]]:
+    """The first line of a file, without its end, and blocks of the lines behind it."""
+    blocks = line_blocks(path, _BLOCK_BYTES)
+    head = next(blocks, None)
+    if head is None:
+        return b"", iter(())
+    line = head.data[: int(np.argmax(head.data == ord("\n")))].tobytes()
+    rest = head.data[len(line) + 1 :]
+    return line, chain([LineBlock(rest, 2)] if rest.size else [], blocks)
 
 
 def parse(
-    path: Path, buffer: np.ndarray, start: int, limits: Limits, *, duplicates: str = "refuse", n_jobs: int | None = None
-) -> RowsFound:
-    """Every line of ``buffer[start:]`` as a row of X (float32) and Y (float32 ones), indices sorted.
+    path: Path,
+    blocks: Iterable[LineBlock],
+    limits: Limits,
+    *,
+    duplicates: str = "refuse",
+    n_jobs: int | None = None,
+) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """Every line as a row of X (float32) and Y (float32 ones), both canonical.
 
-    Blocks of lines are parsed on ``n_jobs`` threads. X is as wide as ``limits`` says, or as the largest index found.
+    Blocks are read a few at a time and parsed on ``n_jobs`` threads: memory is that of X and Y.
     """
     check_choice("duplicates", duplicates, ("refuse", "merge"))
+    n_features, n_labels = (_most_columns() if width is None else width for width in limits[:2])
 
-    def parse_block(block: tuple[int, int]) -> tuple[parsing.ParsedRows, bool] | DataFormatError:
+    def parse_block(block: LineBlock) -> tuple[sparse.csr_array, sparse.csr_array] | DataFormatError:
         # An error is handed back, not raised: the first one of the file is reported, whichever thread meets it first.
-        return _parse_block(path, buffer, block, limits)
+        try:
+            return _parse_block(path, block, (n_features, n_labels, limits.comments), duplicates)
+        except DataFormatError as error:
+            return error
 
-    blocks = _line_blocks(buffer, start)
-    description = f"Reading {path.name}" if len(blocks) > 8 else ""
-    parsed = []
-    for part in map_blocks(parse_block, blocks, n_jobs=n_jobs, description=description):
-        if isinstance(part, DataFormatError):
-            raise part
-        parsed.append(part)
-    parts = [part for part, _ in parsed]
-    starts = np.concatenate([part.starts for part in parts]) if parts else np.empty(0, np.int64)
-    X = _stack([(part.x_data, part.x_indices, part.x_indptr) for part in parts], limits.n_features)
-    labels = [(np.ones(part.y_indices.size, np.float32), part.y_indices, part.y_indptr) for part in parts]
-    Y = _stack(labels, limits.n_labels)
-    for matrix, word in ((X, "feature"), (Y, "label")):
-        if not all(ordered for _, ordered in parsed):
-            _sort(path, buffer, matrix, starts, word, duplicates)
-        matrix.has_canonical_format = True
-    Y.data[:] = 1
-    return RowsFound(X, Y, starts)
+    parsed: list[tuple[sparse.csr_array, sparse.csr_array]] = []
+    blocks = iter(blocks)
+    description = f"Reading {path.name}" if path.stat().st_size > _BLOCK_BYTES else ""
+    with progress(description, None) as advance:
+        while group := list(islice(blocks, 4 * count_jobs(n_jobs))):
+            for part in map_blocks(parse_block, group, n_jobs=n_jobs):
+                if isinstance(part, DataFormatError):
+                    raise part
+                parsed.append(part)
+                advance()
+    return _stack([x for x, _ in parsed], limits.n_features), _stack([y for _, y in parsed], limits.n_labels)
 
 
-def _line_blocks(buffer: np.ndarray, start: int) -> list[tuple[int, int]]:
-    blocks = []
-    while start < buffer.size:
-        stop = min(start + _BLOCK_BYTES, buffer.size)
-        while stop < buffer.size and buffer[stop - 1] != ord("\n"):
-            window = buffer[stop : stop + 65536]
-            newlines = np.flatnonzero(window == ord("\n"))
-            stop += int(newlines[0]) + 1 if newlines.size else window.size
-        blocks.append((start, stop))
-        start = stop
-    return blocks
+def exact_rows(
+    path: Path, X: sparse.csr_array, Y: sparse.csr_array, n_rows: int
+) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """X and Y of a file whose header announces ``n_rows`` rows, a line each; any other number is refused."""
+    found = X.shape[0]
+    expected = f"{n_rows:,} rows, as the header says"
+    if found < n_rows:
+        raise DataFormatError(path, found + 1, f"the end of the file after {found:,} rows", expected)
+    if X.indptr[n_rows] < X.nnz or Y.indptr[n_rows] < Y.nnz:
+        raise DataFormatError(path, n_rows + 2, "a row more", expected)
+    # Blank lines at the very end carry no row beyond those that were announced.
+    return (X, Y) if found == n_rows else (X[:n_rows], Y[:n_rows])
+
+
+def check_width(path: Path, line: int, width: int, word: str) -> int:
+    """``width`` as a file announces it; refused where vectors of that length would not fit."""
+    if width * _BYTES_A_COLUMN > max_bytes():
+        raise too_large(path, line, f"{width:,} {word}s, which need {width * _BYTES_A_COLUMN:,} bytes and more")
+    return width
 
 
 def _parse_block(
-    path: Path, buffer: np.ndarray, block: tuple[int, int], limits: Limits
-) -> tuple[parsing.ParsedRows, bool] | DataFormatError:
-    first, last = block
-    piece, offset = buffer, 0
-    if buffer[last - 1] != ord("\n"):
-        # Only the last line of a file can lack its newline, which the kernel relies on.
-        piece, offset = np.append(buffer[first:last], np.uint8(ord("\n"))), first
-        first, last = 0, piece.size
-    newlines, colons, commas = parsing.count_marks(piece, first, last)
+    path: Path, block: LineBlock, limits: tuple[int, int, bool], duplicates: str
+) -> tuple[sparse.csr_array, sparse.csr_array]:
+    size = block.data.size
+    newlines, colons, commas = parsing.count_marks(block.data, 0, size)
     out = parsing.ParsedRows(
         np.empty(newlines, np.int64),
         np.empty(newlines + 1, np.int64),
@@ -101,71 +112,81 @@ def _parse_block(
         np.empty(newlines + 1, np.int64),
         np.empty(newlines + commas, np.int32),
     )
-    code, at, ordered, rows, n_x, n_y = parsing.parse_rows(piece, first, last, *limits, out)
+    code, at, ordered, rows, n_x, n_y = parsing.parse_rows(block.data, 0, size, *limits, out)
     if code != parsing.OK:
-        return _refusal(path, buffer, int(at) + offset, code, limits)
-    found = parsing.ParsedRows(
-        out.starts[:rows] + offset,
-        out.x_indptr[: rows + 1],
-        out.x_indices[:n_x],
-        out.x_data[:n_x],
-        out.y_indptr[: rows + 1],
-        out.y_indices[:n_y],
-    )
-    return found, ordered
+        raise _refusal(path, block, int(at), code, limits)
+    ones = np.ones(n_y, np.float32)
+    X = sparse.csr_array((out.x_data[:n_x], out.x_indices[:n_x], out.x_indptr[: rows + 1]), shape=(rows, limits[0]))
+    Y = sparse.csr_array((ones, out.y_indices[:n_y], out.y_indptr[: rows + 1]), shape=(rows, limits[1]))
+    if not ordered:
+        for matrix, word in ((X, "feature"), (Y, "label")):
+            _sort(path, block, matrix, out.starts, word, duplicates)
+        Y.data[:] = 1
+    return X, Y
 
 
-def _refusal(path: Path, buffer: np.ndarray, at: int, code: int, limits: Limits) -> DataFormatError:
-    token = re.match(rb"[^ \t\r\n]*", buffer[at : at + 200].tobytes())
-    found = (token.group() if token else b"") or buffer[at : at + 1].tobytes().strip(b"\n")
+def _refusal(path: Path, block: LineBlock, at: int, code: int, limits: tuple[int, int, bool]) -> DataFormatError:
+    token = re.match(rb"[^ \t\r\n]*", block.data[at : at + 200].tobytes())
+    found = (token.group() if token else b"") or block.data[at : at + 1].tobytes().strip(b"\n")
     label = "a label number before the features (a row without labels starts with a space)"
     index = "index:value, such as 12:0.5"
     expected = {
         parsing.BAD_LABEL: label,
         parsing.AFTER_LABEL: f"{label}, labels separated by commas",
-        parsing.LABEL_RANGE: f"a label from 0 to {limits.n_labels - 1:,}",
+        parsing.LABEL_RANGE: f"a label from 0 to {limits[1] - 1:,}",
         parsing.BAD_INDEX: index,
         parsing.NO_COLON: index,
-        parsing.INDEX_RANGE: f"a feature index from 0 to {limits.n_features - 1:,}",
+        parsing.INDEX_RANGE: f"a feature index from 0 to {limits[0] - 1:,}",
         parsing.BAD_VALUE: f"a number behind the colon: {index}",
         parsing.VALUE_RANGE: "a value that float32 can hold (up to 3.4e38)",
         parsing.AFTER_VALUE: f"a space behind the value: {index}",
     }[code]
+    if code in (parsing.LABEL_RANGE, parsing.INDEX_RANGE) and _most_columns() in limits[:2]:
+        expected += f"; if the file is right, set {LIMIT_SETTING} to more"
     what = shown(found) if found else "the end of the line"
-    return DataFormatError(path, line_number(buffer, at), what, expected)
-
-
-def _stack(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], width: int) -> sparse.csr_array:
-    data = np.concatenate([part[0] for part in parts]) if parts else np.empty(0, np.float32)
-    indices = np.concatenate([part[1] for part in parts]) if parts else np.empty(0, np.int32)
-    indptr = np.zeros(1 + sum(part[2].size - 1 for part in parts), np.int64)
-    row, filled = 0, 0
-    for _, _, piece in parts:
-        indptr[row + 1 : row + piece.size] = piece[1:] + filled
-        row, filled = row + piece.size - 1, filled + int(piece[-1])
-    if filled <= LARGEST_INDEX:
-        indptr = indptr.astype(np.int32)
-    else:
-        indices = indices.astype(np.int64)
-    if width == LARGEST_INDEX:
-        width = int(indices.max(initial=-1)) + 1
-    return sparse.csr_array((data, indices, indptr), shape=(indptr.size - 1, width))
+    return DataFormatError(path, block.line_at(at), what, expected)
 
 
 def _sort(
-    path: Path, buffer: np.ndarray, matrix: sparse.csr_array, starts: np.ndarray, word: str, duplicates: str
+    path: Path, block: LineBlock, matrix: sparse.csr_array, starts: np.ndarray, word: str, duplicates: str
 ) -> None:
+    matrix.has_sorted_indices = False
     matrix.sort_indices()
     twice = np.flatnonzero(matrix.indices[1:] == matrix.indices[:-1]) + 1
     twice = twice[~np.isin(twice, matrix.indptr)]
-    if twice.size and duplicates == "refuse":
-        row = int(np.searchsorted(matrix.indptr, twice[0], side="right")) - 1
-        line = line_number(buffer, int(starts[row]))
+    if not twice.size:
+        return
+    row = int(np.searchsorted(matrix.indptr, twice[0], side="right")) - 1
+    line = block.line_at(int(starts[row]))
+    if duplicates == "refuse":
         found = f"{word} {matrix.indices[twice[0]]} twice"
         raise DataFormatError(path, line, found, f"each {word} once a row, or duplicates='merge'")
-    if twice.size:
-        matrix.has_canonical_format = False
-        matrix.sum_duplicates()
+    matrix.has_canonical_format = False
+    matrix.sum_duplicates()
+    if not np.isfinite(matrix.data).all():
+        raise DataFormatError(path, line, f"a {word} whose values add up to infinity", "sums that float32 can hold")
+
+
+def _most_columns() -> int:
+    return min(LARGEST_INDEX, max_bytes() // _BYTES_A_COLUMN)
+
+
+def _stack(parts: list[sparse.csr_array], width: int | None) -> sparse.csr_array:
+    data = np.concatenate([part.data for part in parts]) if parts else np.empty(0, np.float32)
+    indices = np.concatenate([part.indices for part in parts]) if parts else np.empty(0, np.int32)
+    indptr = np.zeros(1 + sum(part.shape[0] for part in parts), np.int64)
+    row, filled = 0, 0
+    for part in parts:
+        indptr[row + 1 : row + part.indptr.size] = part.indptr[1:].astype(np.int64) + filled
+        row, filled = row + part.shape[0], filled + part.data.size
+    kind = np.int32 if filled <= LARGEST_INDEX else np.int64
+    if width is None:
+        width = int(indices.max(initial=-1)) + 1
+    stacked = sparse.csr_array(
+        (data, indices.astype(kind, copy=False), indptr.astype(kind, copy=False)), shape=(indptr.size - 1, width)
+    )
+    stacked.has_canonical_format = True
+    return stacked
 
 
 def check_pair(X: object, Y: object) -> tuple[sparse.csr_array, sparse.csr_array]:

@@ -9,7 +9,8 @@ from tailwise.data.dataset import Dataset, TextDataset
 from tailwise.data.files import plain_suffix, writing
 from tailwise.data.libsvm import write_libsvm
 from tailwise.data.loading import load_dataset
-from tailwise.data.records import SEPARATOR, TEXT_FORMATS, write_records
+from tailwise.data.record_writing import write_records
+from tailwise.data.records import SEPARATOR, TEXT_FORMATS
 from tailwise.data.xmc import write_xmc
 from tailwise.errors import InvalidInput
 from tailwise.validation import check_choice
@@ -25,6 +26,7 @@ def write_dataset(
     *,
     label_separator: str = SEPARATOR,
     compression: str = "",
+    spreadsheet_safe: bool = False,
 ) -> list[Path]:
     """Write a data set so that :func:`load_dataset` reads it back; returns the files written.
 
@@ -43,6 +45,9 @@ def write_dataset(
         What separates labels in CSV and TSV.
     compression : {"", ".gz", ".xz"}
         How the files of a folder are packed; a single file is packed as its own name says.
+    spreadsheet_safe : bool
+        Put an apostrophe before cells of CSV and TSV that a spreadsheet would run as a formula: see
+        :func:`write_records`.
     """
     path = Path(path)
     check_choice("compression", compression, ("", ".gz", ".xz"))
@@ -53,19 +58,29 @@ def write_dataset(
     if is_text != (kind in TEXT_FORMATS):
         fix = "vectorize() it first" if is_text else "only a TextDataset holds texts; write xmc or libsvm"
         raise InvalidInput(f"format={kind!r} cannot hold a {type(data).__name__}; {fix}")
+    if spreadsheet_safe and not is_text:
+        raise InvalidInput(f"spreadsheet_safe is for csv and tsv, not for format={kind!r}; leave it out")
+    options = {"label_separator": label_separator, "spreadsheet_safe": spreadsheet_safe}
     if not data.has_test and (path.suffix or format):
-        _write_split(data, "train", path, kind, label_separator)
+        _write_split(data, "train", path, kind, options)
         return [path]
     packing = "" if kind == "parquet" else compression
     written = []
     for split in ("train", "test") if data.has_test else ("train",):
         target = path / f"{split}{SUFFIXES[kind]}{packing}"
-        _write_split(data, split, target, kind, label_separator)
+        _write_split(data, split, target, kind, options)
         written.append(target)
     return written + _write_names(data, path)
 
 
-def convert(source: str | Path, target: str | Path, format: str | None = None, **reading: Any) -> list[Path]:
+def convert(
+    source: str | Path,
+    target: str | Path,
+    format: str | None = None,
+    *,
+    spreadsheet_safe: bool = False,
+    **reading: Any,
+) -> list[Path]:
     """Read ``source`` as :func:`load_dataset` does (``reading`` goes to it) and write it to ``target``.
 
     Rows stay rows and texts stay texts; texts become rows of TF-IDF where ``target`` is a format of rows. Values are
@@ -76,14 +91,14 @@ def convert(source: str | Path, target: str | Path, format: str | None = None, *
     kind = format or by_suffix.get(plain_suffix(target))
     if isinstance(data, TextDataset) and kind in ("xmc", "libsvm"):
         data = data.vectorize()
-    return write_dataset(data, target, kind)
+    return write_dataset(data, target, kind, spreadsheet_safe=spreadsheet_safe)
 
 
-def _write_split(data: Any, split: str, path: Path, kind: str, separator: str) -> None:
+def _write_split(data: Any, split: str, path: Path, kind: str, options: dict[str, Any]) -> None:
     Y = getattr(data, f"Y_{split}")
     if kind in TEXT_FORMATS:
         labels = data.labels_of(split, ids=True)
-        write_records(path, kind, getattr(data, f"texts_{split}"), labels, label_separator=separator)
+        write_records(path, kind, getattr(data, f"texts_{split}"), labels, **options)
     else:
         {"xmc": write_xmc, "libsvm": write_libsvm}[kind](path, getattr(data, f"X_{split}"), Y)
 
@@ -101,6 +116,11 @@ def _write_names(data: Any, folder: Path) -> list[Path]:
             if getattr(data, field) is not None:
                 contents[f"{field}.json"] = json.dumps(getattr(data, field), ensure_ascii=False, indent=0)
     for name, text in contents.items():
+        try:
+            encoded = text.encode()
+        except UnicodeEncodeError as error:
+            found = text[error.start : error.end]
+            raise InvalidInput(f"{folder / name}: a name has {found!r}, which UTF-8 cannot hold; remove it") from error
         with writing(folder / name) as file:
-            file.write(text.encode() + b"\n")
+            file.write(encoded + b"\n")
     return [folder / name for name in contents]

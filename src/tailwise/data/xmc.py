@@ -12,11 +12,12 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.data import rows
-from tailwise.data.files import read_buffer, read_bytes, shown
+from tailwise.data.files import read_bytes, shown
 from tailwise.errors import DataFormatError
 from tailwise.validation import check_number
 
 _HEADER = "the header 'rows features labels', three integers (for a file without a header use format='libsvm')"
+_LONGEST_HEADER, _LONGEST_NUMBER = 1000, 100  # Python refuses to convert integers of thousands of digits
 
 
 def read_xmc(
@@ -25,7 +26,7 @@ def read_xmc(
     """Read X (rows, features) float32 and Y (rows, labels), float32 ones, as canonical CSR; gz and xz too.
 
     Every malformed line is refused with a :class:`~tailwise.errors.DataFormatError` that names file and line.
-    About 200 MB/s a core; memory is that of X and Y, beside the text of a compressed file.
+    About 200 MB/s a core; memory is that of X and Y and some blocks of text.
 
     Parameters
     ----------
@@ -38,20 +39,11 @@ def read_xmc(
         Threads that parse; None is every core.
     """
     path = Path(path)
-    buffer = read_buffer(path)
-    (n_rows, n_features, n_labels), start = _read_header(path, buffer)
+    header, blocks = rows.first_line(path)
+    n_rows, n_features, n_labels = _read_header(path, header)
     limits = rows.Limits(n_features, n_labels)
-    found = rows.parse(path, buffer, start, limits, duplicates=duplicates, n_jobs=n_jobs)
-    X, Y, starts = found
-    if starts.size > n_rows and not buffer[starts[n_rows] :].tobytes().strip():
-        # Blank lines at the very end carry no row beyond those that were announced.
-        X, Y = X[:n_rows], Y[:n_rows]
-    elif starts.size > n_rows:
-        raise DataFormatError(path, n_rows + 2, "a row more", f"{n_rows:,} rows, as the header says")
-    elif starts.size < n_rows:
-        found_rows = f"the end of the file after {starts.size:,} rows"
-        raise DataFormatError(path, starts.size + 1, found_rows, f"{n_rows:,} rows, as the header says")
-    return X, Y
+    found = rows.parse(path, blocks, limits, duplicates=duplicates, n_jobs=n_jobs)
+    return rows.exact_rows(path, *found, n_rows)
 
 
 def write_xmc(path: str | Path, X: object, Y: object) -> None:
@@ -74,7 +66,7 @@ def read_split(path: str | Path, n_rows: int, *, column: int = 0) -> np.ndarray:
         if column >= width:
             raise DataFormatError(path, number, f"{width} columns", f"more than column={column} (counted from 0)")
         field = fields[column]
-        if not field.isdigit() or not 1 <= int(field) <= n_rows:
+        if not field.isdigit() or len(field) > _LONGEST_NUMBER or not 1 <= int(field) <= n_rows:
             raise DataFormatError(path, number, shown(field), f"a row number from 1 to {n_rows:,}")
         chosen.append(int(field) - 1)
     result = np.array(chosen, np.int64)
@@ -106,13 +98,13 @@ def read_xmc_split(
     return X[train], Y[train], X[test], Y[test]
 
 
-def _read_header(path: Path, buffer: np.ndarray) -> tuple[tuple[int, int, int], int]:
-    head = buffer[:1000].tobytes()
-    line, newline, _ = head.partition(b"\n")
-    fields = line.removeprefix(b"\xef\xbb\xbf").split()
+def _read_header(path: Path, line: bytes) -> tuple[int, int, int]:
+    fields = line[:_LONGEST_HEADER].split()
     if len(fields) != 3 or not all(field.isdigit() and int(field) <= rows.LARGEST_INDEX for field in fields):
-        raise DataFormatError(path, 1, shown(line.strip()) if line else "an empty file", _HEADER)
+        raise DataFormatError(path, 1, shown(line.strip()) if line else "an empty file or line", _HEADER)
     n_rows, n_features, n_labels = (int(field) for field in fields)
     if n_features == 0 or n_labels == 0:
         raise DataFormatError(path, 1, shown(line.strip()), f"at least one feature and one label in {_HEADER}")
-    return (n_rows, n_features, n_labels), len(line) + len(newline)
+    rows.check_width(path, 1, n_features, "feature")
+    rows.check_width(path, 1, n_labels, "label")
+    return n_rows, n_features, n_labels

@@ -1,0 +1,96 @@
+"""Writing texts with labels as JSON Lines, CSV, TSV and Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tailwise.data.files import shown, writing
+from tailwise.data.records import SEPARATOR, TEXT_FORMATS, split_labels
+from tailwise.errors import InvalidInput
+from tailwise.validation import check_choice
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet compute a cell
+
+
+def write_records(
+    path: str | Path,
+    format: str,
+    texts: Sequence[str],
+    labels: Sequence[Sequence[str]],
+    *,
+    label_separator: str = SEPARATOR,
+    spreadsheet_safe: bool = False,
+) -> None:
+    """Write texts and labels, columns "text" and "labels", in one of ``TEXT_FORMATS``; atomic, packed by suffix.
+
+    What :func:`read_records` could not give back is refused. ``spreadsheet_safe`` puts an apostrophe before cells of
+    CSV and TSV that a spreadsheet would run as a formula (``= + - @``); it stays when they are read.
+    """
+    check_choice("format", format, TEXT_FORMATS)
+    if len(texts) != len(labels):
+        raise InvalidInput(f"labels has {len(labels):,} rows but texts has {len(texts):,}")
+    if not len(texts):
+        raise InvalidInput(f"texts is empty; {path} needs at least one row")
+    if spreadsheet_safe and format not in ("csv", "tsv"):
+        raise InvalidInput(f"spreadsheet_safe is for csv and tsv, not for format={format!r}; leave it out")
+    for number, (text, row) in enumerate(zip(texts, labels, strict=True), start=1):
+        _check_record(path, number, text, row)
+    with writing(path) as file:
+        if format == "parquet":
+            import pyarrow as pa
+            from pyarrow import parquet
+
+            columns = {"text": pa.array(texts, pa.string()), "labels": pa.array(labels, pa.list_(pa.string()))}
+            parquet.write_table(pa.table(columns), file)
+        elif format == "jsonl":
+            for text, row in zip(texts, labels, strict=True):
+                file.write(json.dumps({"text": text, "labels": list(row)}, ensure_ascii=False).encode() + b"\n")
+        else:
+            cells = _cells(path, texts, labels, label_separator)
+            _write_delimited(file, cells, "," if format == "csv" else "\t", spreadsheet_safe)
+
+
+def _check_record(path: str | Path, number: int, text: str, row: Sequence[str]) -> None:
+    for value in (text, *row):
+        try:
+            value.encode()
+        except (AttributeError, UnicodeEncodeError) as error:
+            raise InvalidInput(
+                f"{path}, row {number:,}: {shown(repr(value))} is no text that UTF-8 can hold; pass str without lone "
+                "surrogates"
+            ) from error
+    if "" in row or len(set(row)) < len(row):
+        raise InvalidInput(f"{path}, row {number:,}: the labels {list(row)!r} must be non-empty and differ")
+
+
+def _cells(
+    path: str | Path, texts: Sequence[str], labels: Sequence[Sequence[str]], separator: str
+) -> Iterator[tuple[str, str]]:
+    for number, (text, row) in enumerate(zip(texts, labels, strict=True), start=1):
+        joined = separator.join(row)
+        if not separator or split_labels(joined, separator) != list(row):
+            raise InvalidInput(
+                f"{path}, row {number:,}: the labels {list(row)!r} cannot be told apart between separators "
+                f"{separator!r}; choose another label_separator, or write jsonl or parquet"
+            )
+        yield text, joined
+
+
+def _write_delimited(file: Any, rows: Iterable[tuple[str, str]], delimiter: str, spreadsheet_safe: bool) -> None:
+    out = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    plain, quoting = (
+        csv.writer(out, delimiter=delimiter, lineterminator="\n", quoting=quoting)
+        for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
+    )
+    plain.writerow(["text", "labels"])
+    for row in rows:
+        cells = [f"'{cell}" if spreadsheet_safe and cell.startswith(_FORMULA) else cell for cell in row]
+        # Python before 3.13 leaves a lone carriage return unquoted, which readers take for the end of the row.
+        (quoting if any("\r" in cell for cell in cells) else plain).writerow(cells)
+    out.flush()
+    out.detach()
