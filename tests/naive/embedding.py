@@ -93,3 +93,9 @@ def adam(value, mean, square, gradient, step, rate):
     square = 0.999 * square + 0.001 * gradient**2
     best_mean, best_square = mean / (1 - 0.9**step), square / (1 - 0.999**step)
     return value - rate * best_mean / (np.sqrt(best_square) + 1e-8), mean, square
+
+
+def score_candidates(queries, vectors, candidates, scores):
+    for i, row in enumerate(candidates):
+        for c, position in enumerate(row):
+            scores[i, c] = queries[i] @ vectors[position] if position >= 0 else -np.inf

@@ -2,6 +2,8 @@
 
 from math import log2, nan
 
+from naive.sparse import MASK, mix_bits
+
 
 def row_metric(name, truth, predicted, k, *, p=None, slice_=None, relevant=None, normalize=True):
     """Any row metric by its plain name; ``p`` makes it propensity-scored, ``slice_`` is a set of labels."""
@@ -83,3 +85,35 @@ def label_metric(name, truth, predicted, k, n_labels, slice_=None):
         elif name == "macro_f1" and shown + true:
             above += 2 * correct / (shown + true)
     return 100 * above / below if below else nan
+
+
+def mark_hits(truth, labels, hits):
+    """``truth`` a Csr: which predicted labels are true; the first row that names a label twice, or -1."""
+    repeated = []
+    for i, row in enumerate(labels):
+        true = truth.indices[truth.indptr[i] : truth.indptr[i + 1]].tolist()
+        hits[i] = [label in true for label in row]
+        named = [label for label in row.tolist() if label >= 0]
+        repeated += [i] * (len(set(named)) < len(named))
+    return repeated[0] if repeated else -1
+
+
+def sum_values(truth, values, sums):
+    for i in range(sums.size):
+        sums[i] = sum(values[l] for l in truth.indices[truth.indptr[i] : truth.indptr[i + 1]])
+
+
+def best_values(truth, values, best):
+    for i, row in enumerate(best):
+        own = sorted((values[l] for l in truth.indices[truth.indptr[i] : truth.indptr[i + 1]]), reverse=True)
+        row[:] = [*own, *[0.0] * row.size][: row.size]
+
+
+def add_resampled(columns, first_row, seed, weight_of_byte, sums, first_replicate):
+    """A row's byte is that of its place in a group of eight; a group's bits depend on the replicate and its number."""
+    for b in range(len(sums)):
+        stream = mix_bits(int(seed) + (first_replicate + b + 1) * 0x9E3779B97F4A7C15 & MASK)
+        for i in range(len(columns)):
+            group, part = divmod(first_row + i, 8)
+            bits = mix_bits(stream + group * 0x9E3779B97F4A7C15 & MASK)
+            sums[b] += weight_of_byte[bits >> 8 * part & 0xFF] * columns[i]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from naive.sparse import random_bits
 
 
 def residual_blocks(labels, scores, W1, W2, b1):
@@ -41,3 +42,68 @@ def union_of_candidates(tops):
     return sorted(
         {(i, int(label)) for labels, _ in tops for i, row in enumerate(labels) for label in row if label >= 0}
     )
+
+
+def apply_blocks(labels, scores, block, layers, out):
+    for i in range(*block):
+        n = int((labels[i] >= 0).sum())
+        out[i] = -np.inf
+        out[i, :n] = residual_blocks(labels[i, :n], scores[i, :n], *layers)
+
+
+def population_slope(counts, final, relevant, sampled, margin, balance):
+    """The gradient of :func:`population_loss`, pair by pair."""
+    slope = np.zeros(len(final))
+    positive = np.flatnonzero(relevant)
+    pairs = [(i, j) for i in positive for j in positive if i < j]
+    for i, j in pairs:
+        weight = (counts[i] - counts[j]) / (counts[i] + counts[j])
+        if weight * (final[i] - final[j]) > 0:
+            slope[i] += weight / len(pairs)
+            slope[j] -= weight / len(pairs)
+    for i in positive:
+        for k in sampled:
+            if final[k] - final[i] + margin > 0:
+                slope[k] += balance / (len(positive) * len(sampled))
+                slope[i] -= balance / (len(positive) * len(sampled))
+    return slope
+
+
+def pair_loss(labels, final, relevant, n, counts, sampled, options, slope):
+    own, exact = counts[labels[:n]], final[:n].astype(np.float64)
+    slope[:n] = population_slope(own, exact, relevant[:n], sampled, options.margin, options.balance)
+    return population_loss(own, exact, relevant[:n], sampled, options.margin, options.balance)
+
+
+def train_epoch(candidates, counts, order, state, layers, memories, options):
+    """Each row's gradient at the parameters it meets, by the chain rule on whole arrays, then Adagrad."""
+    total = 0.0
+    for i in order:
+        n = int((candidates.labels[i] >= 0).sum())
+        labels, relevant = candidates.labels[i, :n], candidates.relevant[i, :n]
+        sampled = np.flatnonzero(~relevant)
+        if sampled.size == n:
+            continue
+        if sampled.size > options.n_negatives:
+            for s in range(options.n_negatives):
+                swap = s + random_bits(state) % (sampled.size - s)
+                sampled[s], sampled[swap] = sampled[swap], sampled[s]
+            sampled = sampled[: options.n_negatives]
+        states, hiddens = [candidates.scores[i, :n].astype(np.float64)], []
+        for W1, W2, b1 in zip(*layers, strict=True):
+            hiddens.append(np.maximum(b1 + states[-1] @ W1[labels], 0))
+            states.append(states[-1] + W2[labels] @ hiddens[-1])
+        of_loss = (counts[labels], states[-1], relevant, sampled, options.margin, options.balance)
+        total += population_loss(*of_loss)
+        slope = population_slope(*of_loss)
+        for layer in reversed(range(len(hiddens))):
+            W1, W2, b1 = (part[layer] for part in layers)
+            inner = (slope @ W2[labels]) * (hiddens[layer] > 0)
+            gradients = np.outer(states[layer], inner), np.outer(slope, hiddens[layer]), inner
+            slope = slope + W1[labels] @ inner
+            for part, memory, gradient, own in zip(
+                (W1, W2, b1), (m[layer] for m in memories), gradients, (labels, labels, slice(None)), strict=True
+            ):
+                memory[own] += gradient**2
+                part[own] -= options.rate * gradient / (np.sqrt(memory[own]) + 1e-6)
+    return total / max(1, len(order))

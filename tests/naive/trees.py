@@ -1,6 +1,10 @@
 """Plain twins of the tree kernels."""
 
 import numpy as np
+from naive.sparse import dense
+
+from tailwise.kernels.sparse.csr import Csr
+from tailwise.kernels.trees.chunks import Chunk
 
 
 def represent(X, Y):
@@ -28,25 +32,95 @@ def assign(products, room):
 
 def unpack(chunks, n_features):
     """Dense weights (n_edges, n_features) in float64, read back from the chunks."""
-    weights = np.zeros((chunks.target.size, n_features))
-    for node in range(chunks.bits.size):
+    return np.concatenate([unpack_chunk(chunk_of(chunks, node), n_features) for node in range(chunks.bits.size)])
 
-        def own(name, node=node):
-            first = getattr(chunks, f"first_{name[0]}")
-            return getattr(chunks, name[1])[first[node] : first[node + 1]]
 
-        words, features = own(("word", "words")), own(("feature", "features"))
-        runs, children, values = own(("run", "runs")), own(("child", "children")), own(("weight", "weights"))
-        edges = range(chunks.first_edge[node], chunks.first_edge[node + 1])
-        if chunks.bits[node] == 255:
-            features = [f for f in range(n_features) if int(words[f // 64]) >> (f % 64) & 1]
-        for place, feature in enumerate(features):
-            if runs.size:
-                for at in range(runs[place], runs[place + 1]):
-                    weights[edges[children[at]], feature] = values[at]
-            else:
-                weights[edges, feature] = values[place * len(edges) : (place + 1) * len(edges)]
-    return weights * chunks.scale.astype(np.float64)[:, None]
+def chunk_of(chunks, node):
+    """One node's part of the chunks."""
+
+    def own(name, first):
+        first = getattr(chunks, f"first_{first}")
+        return getattr(chunks, name)[first[node] : first[node + 1]]
+
+    names = ("scale", "edge"), ("words", "word"), ("ranks", "word"), ("directory", "bucket"), ("features", "feature")
+    names = *names, ("runs", "run"), ("children", "child"), ("weights", "weight")
+    scale, *rest = (own(*name) for name in names)
+    return Chunk(scale, chunks.bits[node], *rest)
+
+
+def unpack_chunk(chunk, n_features):
+    """Dense weights (n_children, n_features) in float64, each feature looked up as a search looks it up."""
+    weights = np.zeros((chunk.scale.size, n_features))
+    for feature in range(n_features):
+        place = place_of(chunk, feature)
+        if place is None:
+            continue
+        if chunk.runs.size:
+            for at in range(chunk.runs[place], chunk.runs[place + 1]):
+                weights[chunk.children[at], feature] = chunk.weights[at]
+        else:
+            weights[:, feature] = chunk.weights[place * chunk.scale.size : (place + 1) * chunk.scale.size]
+    return weights * chunk.scale.astype(np.float64)[:, None]
+
+
+def place_of(chunk, feature):
+    """Where a feature is among the chunk's: by counting bits, or in the bucket of its hash."""
+    if chunk.bits == 255:
+        word, bit = int(chunk.words[feature // 64]), feature % 64
+        return int(chunk.ranks[feature // 64]) + (word & (1 << bit) - 1).bit_count() if word >> bit & 1 else None
+    bucket = hash_feature(feature) >> 32 - int(chunk.bits)
+    inside = range(int(chunk.directory[bucket]), int(chunk.directory[bucket + 1]))
+    return next((place for place in inside if chunk.features[place] == feature), None)
+
+
+def hash_feature(feature):
+    return int(feature) * 2654435769 & 0xFFFFFFFF
+
+
+def rounded_weights(solved, n_features):
+    """What a chunk keeps: multiples of 1/32,767 of each child's largest weight."""
+    weights = dense(Csr(solved.indptr, solved.features, solved.values), n_features).astype(np.float64)
+    unit = np.abs(weights).max(axis=1, keepdims=True, initial=0) / 32767
+    return np.rint(weights / np.where(unit > 0, unit, 1)) * unit
+
+
+def descend(chunks, search, X, first_row, frontier, logs, below, place_of):
+    """``(edges' logs row by row, offsets, next frontier, its logs)``."""
+    rows = dense(X, place_of.size).astype(np.float64)[first_row : first_row + len(frontier)]
+    name = {0: "squared_hinge", 2: "logistic"}[search.loss]
+    edges = [np.log(probability(unpack(chunks, place_of.size) @ x + chunks.bias, name)) for x in rows]
+    found, offsets, following = [], np.zeros(frontier.shape, np.int64), []
+    for i, nodes in enumerate(frontier):
+        best = []
+        for j, node in enumerate(nodes):
+            offsets[i, j] = len(found)
+            for edge in range(chunks.first_edge[node], chunks.first_edge[node + 1]) if node >= 0 else ():
+                found.append(edges[i][edge])
+                if chunks.target[edge] >= 0:
+                    best.append((-(logs[i, j] + edges[i][edge]), int(chunks.target[edge])))
+        following.append(sorted(best)[: search.beam])
+    width = max(map(len, following), default=0)
+    next_frontier, next_logs = np.full((len(frontier), width), -1, np.int32), np.full((len(frontier), width), -np.inf)
+    for i, best in enumerate(following):
+        for j, (minus, node) in enumerate(best):
+            next_frontier[i, j], next_logs[i, j] = node, -minus
+    return np.array(found), offsets, next_frontier, next_logs
+
+
+def dot_rows(rows, direction, out):
+    out[:] = dense(rows, direction.size) @ direction
+
+
+def unit_centroids(rows, assignment, centroids):
+    sums = np.zeros(centroids.shape)
+    np.add.at(sums.T, assignment, dense(rows, len(centroids)).astype(np.float64))
+    lengths = np.linalg.norm(sums, axis=0)
+    centroids[:] = sums / np.where(lengths > 0, lengths, 1)
+    return lengths.sum() / max(1, assignment.size)
+
+
+def assign_nearest(rows, centroids, room, assignment):
+    assignment[:] = assign(dense(rows, len(centroids)) @ centroids, room)
 
 
 def probability(margin, loss):

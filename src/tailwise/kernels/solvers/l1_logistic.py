@@ -125,7 +125,7 @@ def fit_l1_logistic(columns, targets, costs, tolerance, max_newton, weights, mar
                 break
             whole = True
             continue
-        whole = False
+        looked_at_all, whole = whole, False
 
         expected = _solve_model(columns, curvature, gradient, second, weights, working[:n_working], direction, change)
         size = _ONE
@@ -141,8 +141,14 @@ def fit_l1_logistic(columns, targets, costs, tolerance, max_newton, weights, mar
                 break
             size *= _HALF
         if new_loss + new_norm > loss + norm:
-            # Rounding has eaten the rest of the decrease.
-            break
+            # Rounding has eaten the rest of the decrease; a feature that waits may have some left.
+            if looked_at_all:
+                break
+            for a in range(n_working):
+                direction[working[a]] = 0
+            _loss_and_slopes(targets, costs, current, slope, curvature)
+            whole = True
+            continue
         current, trial = trial, current
         loss, norm = new_loss, new_norm
         for a in range(n_working):

@@ -1,0 +1,220 @@
+"""Solvers: kernels, twins and what to draw for them. A solution is compared by its objective."""
+
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import strategies as st
+from naive import linear as naive
+from naive.sparse import dense
+from naive.twins import Twin
+from numba import njit
+from scipy import sparse
+from strategies import generators, rows_and_labels, sparse_rows
+
+from tailwise.forest.growth import columns_with_ones
+from tailwise.kernels.solvers import l1, l1_logistic, lanes, logistic, penalty, svm
+from tailwise.kernels.solvers.problems import HINGE, LOGISTIC, SQUARED_HINGE, Labels, Options, pack_rows
+from tailwise.kernels.sparse.columns import to_columns
+from tailwise.kernels.sparse.csr import csr_parts
+
+LANES = lanes.LANES
+
+
+@njit
+def dot_lanes(weights, indices, data, start, stop, sums):
+    lanes.dot_lanes(weights, indices, data, start, stop, sums)
+
+
+@njit
+def add_lanes(weights, indices, data, start, stop, steps):
+    lanes.add_lanes(weights, indices, data, start, stop, steps)
+
+
+@njit
+def sigmoid_lanes(logits, shares):
+    lanes.sigmoid_lanes(logits, shares)
+
+
+@njit
+def newton_lanes(problems, brackets, logits, pending, shortest):
+    return lanes.newton_lanes(problems, brackets, logits, pending, shortest)
+
+
+@st.composite
+def problems(draw, loss, centre=-1.0, l1=(0.0,)):
+    """Labels without rows, on one row, on every row; costs that differ; a bias that is fixed, penalised or free."""
+    X, Y = draw(rows_and_labels((1, 12), (1, 6), (1, 3), signed=True))
+    rng = draw(generators())
+    by_label = csr_parts(sparse.csr_array(Y.T))
+    cost = lambda n: rng.uniform(0.3, 3.0, n).astype(np.float32)  # noqa: E731
+    labels = Labels(*by_label[:2], cost(by_label.indices.size), cost(Y.shape[1]))
+    scale, penalty_l1 = draw(st.sampled_from([0.0, 1.0, 3.0])), draw(st.sampled_from(l1))
+    options = Options(draw(st.sampled_from(loss)), penalty_l1, 1e-4, 300, 2000, centre, scale, 0.0, 5)
+    return pack_rows(csr_parts(X), X.shape[1]), labels, options
+
+
+def each_label(rows, labels):
+    """``(X, z, costs)`` of each label, dense, in float64."""
+    X = dense(rows, rows.features.size).astype(np.float64)
+    for label, (first, last) in enumerate(pairwise(labels.indptr)):
+        z, costs = -np.ones(len(X)), np.full(len(X), float(labels.negative_costs[label]))
+        z[labels.positions[first:last]] = 1
+        costs[labels.positions[first:last]] = labels.positive_costs[first:last]
+        yield X, z, costs
+
+
+def form_of(options, z):
+    """How the objective of a label is written."""
+    log_odds = np.log(((z > 0).sum() + 0.5) / ((z < 0).sum() + 0.5))
+    centre = log_odds if np.isnan(options.bias_centre) else options.bias_centre
+    return {"centre": float(centre), "scale": options.bias_scale}
+
+
+def objectives(result, rows, labels, options, **form):
+    """Of the solutions that a kernel returns."""
+    begin, count, features, values, bias = result
+    found = []
+    for label, (X, z, costs) in enumerate(each_label(rows, labels)):
+        w = np.zeros(X.shape[1])
+        own = slice(begin[label], begin[label] + count[label])
+        w[features[own]] = values[own]
+        found.append(naive.objective(X, z, costs, w, float(bias[label]), **form_of(options, z), **form))
+    return np.array(found)
+
+
+def svm_form(options):
+    return {"loss": "hinge" if options.loss == HINGE else "squared_hinge", "l1": options.l1}
+
+
+def best_svm(rows, labels, options):
+    found = []
+    for X, z, costs in each_label(rows, labels):
+        form = form_of(options, z)
+        if options.loss == HINGE:
+            found.append(naive.solve_hinge_dual(X, z, costs, l1=options.l1, iterations=6000, **form))
+        else:
+            found.append(naive.objective(X, z, costs, *naive.solve_smooth(X, z, costs, **form), **form))
+    return np.array(found)
+
+
+def best_logistic(rows, labels, options):
+    found = []
+    for X, z, costs in each_label(rows, labels):
+        form = {"loss": "logistic", **form_of(options, z)}
+        found.append(naive.objective(X, z, costs, *naive.solve_smooth(X, z, costs, **form), **form))
+    return np.array(found)
+
+
+def best_l1(rows, columns, labels, options):
+    found = []
+    for X, z, costs in each_label(rows, labels):
+        form = form_of(options, z)
+        solution = naive.solve_l1(X, z, costs, iterations=4000, **form)
+        found.append(naive.objective(X, z, costs, *solution, l1=1.0, l2=0.0, **form))
+    return np.array(found)
+
+
+@st.composite
+def separators(draw):
+    X = draw(sparse_rows((2, 14), (1, 6), signed=True))
+    n, rng = X.shape[0], draw(generators())
+    targets = rng.choice([-1, 1], n).astype(np.float32)
+    costs = (rng.uniform(0.2, 6.0, n) * (rng.random(n) > 0.1)).astype(np.float32)
+    columns = columns_with_ones(sparse.csc_array(X))
+    return columns, targets, costs, 1e-5, 300, np.full(X.shape[1] + 1, 7, np.float32), np.full(n, 7, np.float32)
+
+
+def matrix_of(columns, n):
+    shape = (n, columns.indptr.size - 1)
+    return sparse.csc_array((columns.values, columns.rows, columns.indptr), shape=shape).toarray()
+
+
+def logistic_loss(A, targets, costs, w):
+    return np.abs(w).sum() + (costs * np.logaddexp(0, -targets * (A @ w))).sum()
+
+
+def best_separator(columns, targets, costs, tolerance, max_newton, weights, margins):
+    A, targets, costs = (part.astype(np.float64) for part in (matrix_of(columns, targets.size), targets, costs))
+    best = logistic_loss(A, targets, costs, naive.solve_l1_logistic(A, targets, costs, iterations=4000))
+    return best, best, np.zeros(targets.size)
+
+
+def read_separator(objective, columns, targets, costs, tolerance, max_newton, weights, margins):
+    A = matrix_of(columns, targets.size).astype(np.float64)
+    return objective, logistic_loss(A, targets, costs, weights.astype(np.float64)), margins - A @ weights
+
+
+@st.composite
+def lane_rows(draw):
+    X = csr_parts(draw(sparse_rows(1, (1, 20), signed=True)))
+    rng, n_features = draw(generators()), 20
+    start = draw(st.integers(0, X.data.size))
+    weights = rng.normal(size=n_features * LANES).astype(np.float32)
+    sixteen = rng.normal(size=LANES).astype(np.float32)
+    return weights, X.indices, X.data, start, draw(st.integers(start, X.data.size)), sixteen
+
+
+sixteen = st.lists(st.floats(-90, 90, width=32), min_size=LANES, max_size=LANES).map(lambda v: np.array(v, np.float32))
+
+
+@st.composite
+def newton_problems(draw):
+    rng = draw(generators())
+    strength, margin = rng.uniform(0, 60, LANES), rng.normal(scale=8, size=LANES)
+    start = rng.normal(scale=draw(st.sampled_from([0.1, 8.0])), size=LANES)
+    old = naive.sigmoid(start)
+    brackets = np.array([-margin - strength * (1 - old), -margin + strength * old], np.float32)
+    pending = np.array(draw(st.lists(st.sampled_from([0.0, 1.0]), min_size=LANES, max_size=LANES)), np.float32)
+    logits = np.clip(start, *brackets).astype(np.float32)
+    return np.array([strength, margin, old], np.float32), brackets, logits, pending, draw(st.sampled_from([1e-3, 1.0]))
+
+
+coarse = st.sampled_from([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0]).map(np.float32)
+
+TWINS = {
+    penalty.violation: Twin(naive.violation, st.tuples(coarse, coarse)),
+    lanes.zero_lanes: Twin(
+        lambda n: (np.zeros(n * LANES, np.float32), 0),
+        st.tuples(st.integers(0, 40)),
+        seen=lambda weights, n: (weights, weights.ctypes.data % 64 if n else 0),
+    ),
+    lanes.dot_lanes: Twin(naive.dot_lanes, lane_rows(), writes=(5,), call=dot_lanes, rtol=1e-4, atol=1e-4),
+    lanes.add_lanes: Twin(naive.add_lanes, lane_rows(), writes=(0,), call=add_lanes, rtol=1e-5, atol=1e-5),
+    lanes.sigmoid_lanes: Twin(
+        lambda logits, shares: shares.__setitem__(slice(None), naive.sigmoid(np.clip(logits, -80, 80))),
+        st.tuples(sixteen, st.just(np.zeros(LANES, np.float32))),
+        writes=(1,),
+        call=sigmoid_lanes,
+        rtol=2e-6,
+    ),
+    lanes.newton_lanes: Twin(
+        naive.newton_lanes, newton_problems(), writes=(1, 2, 3), call=newton_lanes, rtol=1e-4, atol=1e-3
+    ),
+    svm.solve_svm: Twin(
+        best_svm,
+        problems([SQUARED_HINGE, HINGE]) | problems([HINGE], l1=(0.3,)) | problems([HINGE], centre=0.0),
+        seen=lambda result, rows, labels, options: objectives(result, rows, labels, options, **svm_form(options)),
+        rtol=3e-3,
+        atol=1e-3,
+        examples=12,
+    ),
+    logistic.solve_logistic: Twin(
+        best_logistic,
+        problems([LOGISTIC], centre=np.nan) | problems([LOGISTIC], centre=0.0),
+        seen=lambda *arguments: objectives(*arguments, loss="logistic"),
+        rtol=2e-3,
+        atol=1e-3,
+        examples=15,
+    ),
+    l1.solve_l1: Twin(
+        best_l1,
+        problems([SQUARED_HINGE]).map(lambda p: (p[0], to_columns(p[0], p[0].features.size), *p[1:])),
+        seen=lambda result, rows, columns, labels, options: objectives(result, rows, labels, options, l1=1.0, l2=0.0),
+        rtol=3e-3,
+        atol=2e-3,
+        examples=12,
+    ),
+    l1_logistic.fit_l1_logistic: Twin(
+        best_separator, separators(), writes=(5, 6), seen=read_separator, rtol=2e-3, atol=1e-3, examples=15
+    ),
+}

@@ -1,0 +1,201 @@
+"""Trees over labels: kernels, twins and what to draw for them."""
+
+import numpy as np
+from hypothesis import strategies as st
+from naive import trees as naive
+from naive.sparse import dense
+from naive.twins import Twin
+from numba import njit
+from scipy import sparse
+from strategies import generators, sparse_rows
+
+from tailwise.kernels.solvers.problems import LOGISTIC, SQUARED_HINGE, Weights, pack_rows
+from tailwise.kernels.sparse.csr import Csr, csr_parts
+from tailwise.kernels.trees import beam, chunks, clustering
+from tailwise.trees.structure import tree_from_nested
+from tailwise.trees.training import join_trees, train_tree
+
+
+@njit
+def count_bits(word):
+    return chunks.count_bits(word)
+
+
+@st.composite
+def solved_children(draw, n_children=(1, 5)):
+    """Children without weights, with one, with all; few features or so many that they are hashed."""
+    n_features = draw(st.sampled_from([1, 7, 64, 65, 3000]))
+    rows = ("empty", "one", "few", "as above") if n_features == 3000 else ("empty", "one", "few", "full", "as above")
+    weights = draw(sparse_rows(n_children, n_features, signed=True, rows=rows))
+    if n_features == 3000 and draw(st.booleans()):
+        weights = every_fortieth(weights)
+    parts = csr_parts(weights)
+    return Weights(*parts, np.zeros(weights.shape[0], np.float32)), n_features
+
+
+def every_fortieth(weights):
+    coo = sparse.coo_array(weights)
+    keep = np.arange(coo.nnz) % 40 == 0
+    entries = coo.data[keep], (coo.coords[0][keep], coo.coords[1][keep])
+    return sparse.csr_array(sparse.coo_array(entries, shape=coo.shape))
+
+
+nested = st.recursive(st.just(0), lambda inner: st.lists(inner, min_size=1, max_size=4), max_leaves=9)
+
+
+@st.composite
+def forests(draw, n_features):
+    """Chunks of one or two drawn trees over the same labels, with drawn weights; biases differ, or are all equal."""
+    rng, equal = draw(generators()), draw(st.booleans())
+    trees = []
+    for _ in range(draw(st.integers(1, 2))):
+        shape = draw(nested.filter(lambda root: isinstance(root, list)))
+        tree = tree_from_nested(_number(shape, iter(range(100))))
+
+        def solve(rows, labels):
+            n = labels.indptr.size - 1
+            if equal:
+                nothing = csr_parts(sparse.csr_array((n, n_features)))
+                return Weights(*nothing, np.full(n, 0.5, np.float32))
+            part = draw(sparse_rows(n, n_features, signed=True))
+            return Weights(*csr_parts(part), rng.normal(size=n).astype(np.float32))
+
+        n_labels = tree.order.size
+        X = sparse.csr_array(np.ones((2, n_features), np.float32))
+        Y = sparse.csr_array(np.ones((2, n_labels), np.float32))
+        costs = np.ones(tree.target.size)
+        trees.append(train_tree(X, Y, tree, (costs, costs), solve, n_jobs=1))
+    n_labels = 1 + max(int(~tree.target.min()) for tree in trees)
+    return join_trees(trees), n_labels
+
+
+def _number(shape, labels):
+    return [next(labels) if item == 0 else _number(item, labels) for item in shape]
+
+
+@st.composite
+def searches(draw):
+    n_features = draw(st.sampled_from([2, 9, 70]))
+    found, n_labels = draw(forests(n_features))
+    X = draw(sparse_rows((1, 5), n_features, signed=True))
+    drawn = (draw(st.sampled_from(among)) for among in ([SQUARED_HINGE, LOGISTIC], [1, 2, 50], [0.3, 1.0]))
+    search = beam.Search(*drawn)
+    first = draw(st.integers(0, X.shape[0]))
+    block = first, draw(st.integers(first, X.shape[0]))
+    n, k = X.shape[0], draw(st.integers(1, 6))
+    labels, scores = np.full((n, k), 7, np.int32), np.full((n, k), 7, np.float32)
+    return found, search, csr_parts(X), n_features, block, labels, scores, n_labels
+
+
+def expected_scores(found, search, X, n_features, block, labels, scores, n_labels):
+    """The best scores of the block's rows, and whether each label has the score that it is given."""
+    name = {SQUARED_HINGE: "squared_hinge", LOGISTIC: "logistic"}[search.loss]
+    best = np.full(scores.shape, 7.0)
+    for i in range(*block):
+        x = dense(X, n_features)[i].astype(np.float64)
+        every = np.sort(naive.search(found, x, search.beam, name, n_labels, search.path_weight))[::-1]
+        best[i] = np.append(every, np.full(labels.shape[1], -np.inf))[: labels.shape[1]]
+    return best, True
+
+
+def read_scores(result, found, search, X, n_features, block, labels, scores, n_labels):
+    name = {SQUARED_HINGE: "squared_hinge", LOGISTIC: "logistic"}[search.loss]
+    own = True
+    for i in range(*block):
+        x = dense(X, n_features)[i].astype(np.float64)
+        every = naive.search(found, x, search.beam, name, n_labels, search.path_weight)
+        present = labels[i] >= 0
+        own &= bool(np.allclose(every[labels[i][present]], scores[i][present], atol=1e-4))
+        own &= bool((scores[i][~present] == -np.inf).all()) and len(set(labels[i][present])) == present.sum()
+        # Of equal scores the lower label comes first.
+        own &= all(
+            a < b
+            for a, b, s, t in zip(labels[i], labels[i][1:], scores[i], scores[i][1:], strict=False)
+            if s == t > -np.inf
+        )
+    return scores, own
+
+
+@st.composite
+def frontiers(draw):
+    found, search, X, n_features, (first, last), *_ = draw(searches())
+    n_nodes = found.bits.size
+    width = draw(st.integers(1, min(3, n_nodes)))
+    rng = draw(generators())
+    nodes = [rng.permutation(n_nodes)[:width] for _ in range(last - first)]
+    frontier = np.array(nodes, np.int32).reshape(last - first, width)
+    frontier[rng.random(frontier.shape) < 0.2] = -1
+    logs = -rng.exponential(size=frontier.shape).astype(np.float32)
+    below = np.zeros(draw(st.sampled_from([0, 1000])), np.float32)
+    return found, search, X, first, frontier, logs, below, np.zeros(n_features, np.uint32)
+
+
+def read_level(result, found, search, X, first, frontier, logs, below, place_of):
+    scored, offsets, *following = result
+    assert not place_of.any()
+    sizes = np.where(frontier >= 0, np.diff(found.first_edge)[frontier], 0)
+    return scored[: int(sizes.sum())], offsets, *following
+
+
+def vectors(draw, n_features):
+    matrix = draw(sparse_rows((1, 12), n_features, signed=True))
+    return pack_rows(csr_parts(matrix), n_features)
+
+
+@st.composite
+def clusters(draw):
+    n_features, n_clusters = draw(st.integers(1, 9)), draw(st.integers(1, 4))
+    rows = vectors(draw, n_features)
+    n = rows.squares.size
+    assignment = draw(st.lists(st.integers(0, n_clusters - 1), min_size=n, max_size=n))
+    return rows, np.array(assignment, np.int32), np.full((n_features, n_clusters), 7, np.float32)
+
+
+@st.composite
+def crowded(draw):
+    """Multiples of 1/8, so that products have no rounding and ties are ties."""
+    n_features, n_clusters = draw(st.integers(1, 9)), draw(st.integers(1, 4))
+    rows = vectors(draw, n_features)
+    data = np.rint(rows.data * 8) / np.float32(8)
+    rows = pack_rows(csr_parts(Csr(rows.indptr, rows.indices, data)), n_features)
+    n = rows.squares.size
+    size = n_features * n_clusters
+    centroids = draw(st.lists(st.sampled_from([-1.0, 0.0, 0.5, 0.5]), min_size=size, max_size=size))
+    least = -(-n // n_clusters)
+    room = draw(st.integers(least, least + 2))
+    return rows, np.array(centroids, np.float32).reshape(n_features, n_clusters), room, np.zeros(n, np.int32)
+
+
+@st.composite
+def directions(draw):
+    n_features = draw(st.integers(1, 9))
+    rows, rng = vectors(draw, n_features), draw(generators())
+    return rows, rng.normal(size=n_features).astype(np.float32), np.full(rows.squares.size, 7, np.float32)
+
+
+TWINS = {
+    chunks.count_bits: Twin(
+        lambda word: int(word).bit_count(), st.tuples(st.integers(0, 2**64 - 1).map(np.uint64)), call=count_bits
+    ),
+    chunks.hash_feature: Twin(naive.hash_feature, st.tuples(st.integers(0, 2**31 - 1).map(np.int32))),
+    chunks.pack_chunk: Twin(
+        naive.rounded_weights,
+        solved_children(),
+        seen=lambda chunk, solved, n_features: naive.unpack_chunk(chunk, n_features),
+        rtol=1e-6,
+        # A weight half-way between two steps may be rounded to either.
+        atol=1e-4,
+    ),
+    beam.descend: Twin(naive.descend, frontiers(), writes=(6, 7), seen=read_level, rtol=1e-4, atol=1e-4),
+    beam.search_trees: Twin(
+        expected_scores,
+        searches(),
+        writes=(5, 6),
+        call=lambda *arguments: beam.search_trees(*arguments[:7]),
+        seen=read_scores,
+        atol=1e-4,
+    ),
+    clustering.dot_rows: Twin(naive.dot_rows, directions(), writes=(2,), rtol=1e-4, atol=1e-5),
+    clustering.unit_centroids: Twin(naive.unit_centroids, clusters(), writes=(2,), rtol=1e-4, atol=1e-5),
+    clustering.assign_nearest: Twin(naive.assign_nearest, crowded(), writes=(3,), examples=60),
+}
