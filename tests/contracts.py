@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import warnings
 from inspect import signature
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -64,6 +66,8 @@ class ModelContract:
     """Subclass, define ``make(**params)``, and inherit every test."""
 
     data = staticmethod(make_rows)
+    judged_with_the_data: ClassVar = {"tree"}
+    """Parameters of which only the rows and labels can tell whether they are right."""
 
     def make(self, **params) -> XMCModel:
         raise NotImplementedError
@@ -91,6 +95,23 @@ class ModelContract:
             copy.predict_topk(np.ones((1, 3)))
         for name, value in params.items():
             model.set_params(**{name: value})
+
+    def test_arguments_after_the_first_have_names(self):
+        parameters = list(signature(type(self.make())).parameters.values())
+        assert [p.name for p in parameters[1:] if p.kind is not p.KEYWORD_ONLY] == []
+
+    def test_a_wrong_parameter_is_refused_by_name_before_any_work(self):
+        class Wrong:
+            """Right for no parameter."""
+
+        unnamed = {}
+        for name in set(self.make().get_params(deep=False)) - self.judged_with_the_data:
+            try:
+                self.make().set_params(**{name: Wrong()}).fit("no rows", None)
+            except InvalidInput as error:
+                if not re.match(rf"{name}\b", str(error)):
+                    unnamed[name] = str(error)
+        assert unnamed == {}
 
     def test_fit_returns_self_and_leaves_params_and_input(self, rows):
         X, Y = rows
@@ -122,9 +143,15 @@ class ModelContract:
             present = top.scores[top.labels >= 0]
             assert present.min() >= 0 and present.max() <= 1 + 1e-6
 
-    def test_k_is_a_prefix(self, rows, fitted):
-        X, _ = rows
-        assert_same_bits(TopK(*(part[:, :2] for part in fitted.predict_topk(X, 5))), fitted.predict_topk(X, 2))
+    def test_each_topk_is_a_prefix_of_the_next(self, rows, fitted):
+        X, Y = rows[0][:30], rows[1]
+        models = [fitted]
+        if "n_candidates" in fitted.get_params(deep=False):
+            models.append(self.make(n_candidates=2, **self._seed()).fit(*rows))
+        for model in models:
+            longest = model.predict_topk(X, Y.shape[1] + 3)
+            for k in range(1, Y.shape[1] + 3):
+                assert_same_bits(model.predict_topk(X, k), TopK(*(part[:, :k] for part in longest)))
 
     def test_one_row_at_a_time_gives_the_same_bits(self, rows, fitted):
         X, _ = rows

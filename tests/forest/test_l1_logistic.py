@@ -92,6 +92,15 @@ def test_a_solution_is_never_above_zero_weights(problem, max_newton):
     assert loose <= zero * (1 + 1e-6)
 
 
+def test_a_tight_tolerance_looks_at_every_feature_before_it_gives_up():
+    """Once rounding stops the steps over the working set, features that waited outside it still have to be asked."""
+    X = sparse.csr_array(np.array([[0.7277779, 0, 0], [0.06170157] * 3, [0, 1, 0]], np.float32))
+    targets, costs = np.array([1, -1, -1], np.float32), np.array([5.5282974, 6.0399528, 1.003008], np.float32)
+    _, _, tight = solve(X, targets, costs)
+    _, _, loose = solve(X, targets, costs, tolerance=0.1, max_newton=10)
+    assert tight <= loose * (1 + 1e-6)
+
+
 def test_a_row_without_cost_is_ignored_but_gets_its_margin():
     X, targets, costs = problem(1)
     costs[5:20] = 0
