@@ -23,7 +23,7 @@ from strategies import backwards, in_halves, store
 
 import tailwise
 from tailwise.base import TopK, XMCModel
-from tailwise.errors import InvalidInput, ModelFileError, NotFitted, TailwiseError
+from tailwise.errors import InvalidInput, ModelFileError, NotFitted, TailwiseError, Unsupported
 
 
 def make_rows(n_samples=120, n_features=40, n_labels=15, seed=0):
@@ -60,6 +60,14 @@ def assert_valid_topk(top: TopK, n: int, k: int, n_labels: int) -> None:
         assert len(set(labels[present])) == present.sum(), "labels are distinct"
         pairs = list(zip(-scores[present], labels[present], strict=True))
         assert pairs == sorted(pairs), "best first, ties by label index"
+
+
+def assert_sums(why) -> None:
+    """At every depth the parts sum to the score."""
+    assert sum(part.value for part in why.parts) == pytest.approx(why.score, rel=1e-5, abs=1e-7)
+    for part in why.parts:
+        if part.of is not None:
+            assert_sums(part.of)
 
 
 class ModelContract:
@@ -265,6 +273,35 @@ class ModelContract:
             self.make().fit(X[:0], Y[:0])
         with pytest.raises(TailwiseError):
             self.make().fit(X, None)
+
+    def test_explanations_sum_to_the_scores(self, rows, fitted):
+        X = rows[0]
+        top = fitted.predict_topk(X[:6], 4)
+        try:
+            fitted.explain(X[[0]], 1)
+        except Unsupported as refusal:
+            assert type(fitted).__name__ in str(refusal) and ";" in str(refusal), "one sentence, with the way out"
+            return
+        for i, (labels, scores) in enumerate(zip(*top, strict=True)):
+            for label, score in zip(labels[labels >= 0], scores[labels >= 0], strict=True):
+                why = fitted.explain(X[[i]], label)
+                assert why.label == label
+                assert why.score == pytest.approx(score, rel=1e-3, abs=1e-5)
+                assert_sums(why)
+        nobody = fitted.explain(X[[0]], 0)
+        assert not np.isnan(nobody.score), "a label without rows has an explanation too"
+        with pytest.raises(InvalidInput, match=r"x has 2 rows; pass the one row to explain"):
+            fitted.explain(X[:2], 1)
+        with pytest.raises(InvalidInput, match=r"label=15 is outside \[0, 14\]"):
+            fitted.explain(X[[0]], 15)
+
+    def test_label_weights_or_a_sentence(self, fitted):
+        try:
+            weights = fitted.label_weights()
+        except Unsupported as refusal:
+            assert type(fitted).__name__ in str(refusal) or "has no linear weights" in str(refusal)
+            return
+        assert weights.format == "csr" and weights.shape == (fitted.n_labels_, fitted.n_features_in_)
 
     def test_scikit_learn_checks(self):
         with warnings.catch_warnings():

@@ -199,7 +199,7 @@ def constraints_of(cls: type) -> dict[str, Constraint]:
     declared: dict[str, Constraint] = dict(EVERYWHERE)
     for base in reversed(cls.__mro__):
         declared |= vars(base).get("_parameters", {})
-    return {name: declared.get(name, Constraint()) for name in signature_of(cls)}
+    return {name: declared[name] for name in signature_of(cls)}
 
 
 def signature_of(cls: type) -> Mapping[str, inspect.Parameter]:

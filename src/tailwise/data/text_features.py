@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -55,7 +55,7 @@ class Words(Constraint):
 
     def check(self, name: str, value: Any) -> Any:
         """The value, anything that lists words."""
-        if isinstance(value, str):
+        if isinstance(value, str) or not isinstance(value, Iterable):
             raise InvalidInput(f"{name}={value!r} must be a list of words")
         return value
 

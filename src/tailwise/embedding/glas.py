@@ -66,6 +66,8 @@ class GLaS(TwoTowerModel):
         ``metric``, and keep the best epoch's weights. False trains on every row for all epochs.
     metric : str
         Any name that :func:`tailwise.evaluate` knows.
+    patience, validation_fraction : int, float
+        Of early stopping, see above.
     propensity : Propensity, array or None
         For metrics that begin with "ps"; None is ``JainPropensity()``.
     index : LabelIndex or None

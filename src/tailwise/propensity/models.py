@@ -183,14 +183,19 @@ class GivenPropensity(Propensity):
         return check_propensity(self.propensity, Y.shape[1])
 
 
-def check_propensity(values: Any, n_labels: int) -> np.ndarray:
-    """``values`` as (n_labels,) float64 in (0, 1], or a clear refusal."""
+def as_numbers(values: Any) -> np.ndarray:
+    """What a user passes as ``propensity`` as float64, or a clear refusal."""
     try:
-        propensity = np.asarray(values, np.float64)
+        return np.asarray(values, np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInput(
             f"propensity={values!r} is not an array of numbers; pass a Propensity such as JainPropensity()"
         ) from error
+
+
+def check_propensity(values: Any, n_labels: int) -> np.ndarray:
+    """``values`` as (n_labels,) float64 in (0, 1], or a clear refusal."""
+    propensity = as_numbers(values)
     if propensity.ndim != 1:
         raise InvalidInput(f"propensity has shape {propensity.shape}; pass one value a label, shape ({n_labels},)")
     if propensity.shape[0] != n_labels:

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from tailwise.errors import InvalidInput
 from tailwise.parameters import Constraint, check_parameters
-from tailwise.propensity.models import JainPropensity, Propensity, check_propensity
+from tailwise.propensity.models import JainPropensity, Propensity, as_numbers, check_propensity
 from tailwise.validation import check_labels
 
 
@@ -20,8 +20,9 @@ class PropensityLike(Constraint):
         """The value, nothing that could not become propensities."""
         if isinstance(value, Propensity):
             check_parameters(value)
-        else:
+        elif value is not None:
             _refuse_classes(value)
+            as_numbers(value)
         return value
 
     def __str__(self) -> str:
