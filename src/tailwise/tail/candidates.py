@@ -10,7 +10,6 @@ from scipy import sparse
 from tailwise.base import TopK
 from tailwise.kernels.sparse.csr import Csr, csr_parts
 from tailwise.kernels.sparse.topk import topk_csr
-from tailwise.tail.ranking import followed_by
 
 
 def is_hit(labels: np.ndarray, Y: sparse.csr_array, rows: np.ndarray | None = None) -> np.ndarray:
@@ -48,28 +47,18 @@ class Candidates(NamedTuple):
         """Whether ``Y`` has each pair: (n_pairs,) bool."""
         return is_hit(self.labels, Y, self.rows)
 
-    def best(self, pair_scores: np.ndarray, n_candidates: int, k: int) -> TopK:
-        """The ``k`` best by ``pair_scores`` (n_pairs,) among those that a member ranks within ``n_candidates``.
-
-        Where ``k`` asks for more, the rest follows by its best rank with any member.
-        """
-        rank = np.nanmin(self.ranks, axis=1, initial=np.inf) if self.ranks.size else np.empty(0)
-        is_candidate = rank < n_candidates
-        ranked = self._topk(np.where(is_candidate, pair_scores, -np.inf), k)
-        if is_candidate.all():
-            return ranked
-        others = self._topk(np.where(is_candidate, -np.inf, -rank), k)
-        # Pairs are sorted by row and label, and so are these keys.
-        keys = self.rows.astype(np.int64) << 32 | self.labels
-        asked = np.arange(others.labels.shape[0], dtype=np.int64)[:, None] << 32 | np.maximum(others.labels, 0)
-        own = pair_scores[np.minimum(np.searchsorted(keys, asked), keys.size - 1)]
-        return followed_by(ranked, TopK(others.labels, np.where(others.labels >= 0, own, -np.inf)), k)
-
-    def _topk(self, pair_scores: np.ndarray, k: int) -> TopK:
+    def best(self, pair_scores: np.ndarray, k: int) -> TopK:
+        """The ``k`` best candidates of each row by ``pair_scores`` (n_pairs,)."""
         n = self.indptr.size - 1
         top = TopK(np.empty((n, k), np.int32), np.empty((n, k), np.float32))
         topk_csr(csr_parts(Csr(self.indptr, self.labels, pair_scores)), *top)
         return top
+
+    def beyond(self, n_candidates: int, k: int) -> TopK:
+        """Up to ``k`` labels that no member ranks within ``n_candidates``, by their best rank; their scores are inf."""
+        rank = np.min(np.nan_to_num(self.ranks, nan=np.inf), axis=1, initial=np.inf)
+        others = self.best(np.where(rank < n_candidates, -np.inf, -rank), k)
+        return TopK(others.labels, np.where(others.labels >= 0, np.inf, -np.inf).astype(np.float32))
 
 
 def gather_candidates(members: list[TopK], n_labels: int) -> Candidates:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
+import numpy as np
 from scipy import sparse
 
-from tailwise.base import Models, XMCModel
+from tailwise.base import Models, TopK, XMCModel
 from tailwise.tail.candidates import Candidates, gather_candidates
 from tailwise.tail.folds import N_FOLDS, Folds, out_of_fold, split_folds
-from tailwise.tail.ranking import N_CANDIDATES
+from tailwise.tail.ranking import N_CANDIDATES, followed_by
 from tailwise.tail.wrapper import fresh
 
 
@@ -33,6 +36,18 @@ class Committee(XMCModel):
         self.members_ = [member.fit(X, Y) for member in members]
         return gather_candidates(tops, self.n_labels_), folds
 
-    def _candidates(self, X: sparse.csr_array, k: int) -> Candidates:
-        width = max(k, self.n_candidates)
-        return gather_candidates([m.predict_topk(X, width) for m in self.members_], self.n_labels_)
+    @abstractmethod
+    def _score(self, candidates: Candidates) -> np.ndarray:
+        """The score of each candidate: (n_pairs,)."""
+
+    def _candidates(self, X: sparse.csr_array) -> Candidates:
+        return gather_candidates([m.predict_topk(X, self.n_candidates) for m in self.members_], self.n_labels_)
+
+    def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
+        candidates = self._candidates(X)
+        ranked = candidates.best(self._score(candidates), k)
+        if k <= self.n_candidates:
+            return ranked
+        # Seen apart: with deeper looks of its members a candidate would have another score.
+        deeper = gather_candidates([m.predict_topk(X, k) for m in self.members_], self.n_labels_)
+        return followed_by(ranked, deeper.beyond(self.n_candidates, k), k)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize, sparse
 
-from tailwise.base import TopK, XMCModel
+from tailwise.base import XMCModel
 from tailwise.explanation import Explanation, Part, not_ranked
 from tailwise.parameters import Choice
 from tailwise.tail.calibrated import fit_curve
@@ -83,16 +83,15 @@ class Ensemble(Committee):
         ]
         return np.stack(columns, axis=1) if columns else np.empty((0, 0))
 
-    def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
-        candidates = self._candidates(X, k)
+    def _score(self, candidates: Candidates) -> np.ndarray:
         # Column by column, so that a row's sum does not depend on how many rows there are.
         total = np.zeros(candidates.labels.size, np.float64)
         for weight, column in zip(self.weights_, self._probabilities(candidates).T, strict=True):
             total += weight * column
-        return candidates.best(total, self.n_candidates, k)
+        return total
 
     def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
-        candidates = self._candidates(x, 1)
+        candidates = self._candidates(x)
         parts = []
         for chosen in np.flatnonzero(candidates.labels == label):
             for m, (member, weight) in enumerate(zip(self.members_, self.weights_, strict=True)):

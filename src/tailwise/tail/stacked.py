@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
-from tailwise.base import TopK, XMCModel
+from tailwise.base import XMCModel
 from tailwise.explanation import Explanation, Part, not_ranked
 from tailwise.parameters import Choice, Integer, Number
 from tailwise.propensity import PropensityLike, resolve_propensity
@@ -139,14 +139,12 @@ class Stacked(Committee):
             np.column_stack([candidates.scores, distance, candidates.ranks, frequency, votes]), dtype=np.float32
         )
 
-    def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
-        candidates = self._candidates(X, k)
+    def _score(self, candidates: Candidates) -> np.ndarray:
         seen = self.label_counts_[candidates.labels]
-        probabilities = self.trees_.probabilities(self._features(candidates, seen), self.n_jobs)
-        return candidates.best(probabilities, self.n_candidates, k)
+        return self.trees_.probabilities(self._features(candidates, seen), self.n_jobs)
 
     def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
-        candidates = self._candidates(x, 1)
+        candidates = self._candidates(x)
         features = self._features(candidates, self.label_counts_[candidates.labels])
         (chosen,) = np.nonzero(candidates.labels == label)
         if not chosen.size:
