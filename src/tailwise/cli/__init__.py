@@ -52,8 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _report(error: Exception) -> int:
     """Print what went wrong; returns the exit status for its cause."""
     from tailwise import errors
+    from tailwise.atomic import OutputError
     from tailwise.display import visible
-    from tailwise.experiments.files import OutputError
 
     lines = _text_of(error).split("\n")
     print("tailwise: error: " + "\n".join(map(visible, lines)), file=sys.stderr)
