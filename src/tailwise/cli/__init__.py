@@ -60,7 +60,7 @@ def _report(error: Exception) -> int:
     codes = {
         errors.DownloadError: ExitCode.DOWNLOAD,
         OutputError: ExitCode.OUTPUT,
-        errors.ModelFileError: ExitCode.OUTPUT if isinstance(error.__cause__, OSError) else ExitCode.BAD_MODEL,
+        errors.ModelFileError: ExitCode.BAD_MODEL,
         errors.MissingExtra: ExitCode.MISSING_EXTRA,
         errors.TailwiseError: ExitCode.BAD_INPUT,
         FileNotFoundError: ExitCode.BAD_INPUT,
