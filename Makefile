@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL = $(1)/bin/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types imports unit test-random docs bench peers clean
+.PHONY: demo test lint types imports unit test-random docs bench drills peers clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tailwise reproduce --demo
@@ -35,6 +35,10 @@ docs: $(VENV)/.installed
 QUESTION ?= all
 bench: $(VENV)/.installed peers
 	$(BIN)/python -m benchmarks $(QUESTION)
+
+# Accidents on purpose, in modest numbers; more of one: python -m drills kill --count 1000
+drills: $(VENV)/.installed
+	$(BIN)/python -m drills all
 
 peers: .venv-peers/.installed .venv-pecos/.installed
 

@@ -136,7 +136,7 @@ def test_a_model_of_another_version_or_damaged(run, corpus, tmp_path):
     assert run("train", corpus / "train.jsonl", "-o", path, "-m", "centroid", *TEXT).code == 0
     manifest = path / "manifest.json"
     good = manifest.read_text()
-    manifest.write_text(good.replace('"format_version": 1', '"format_version": 99'))
+    manifest.write_text(good.replace('"format_version": 2', '"format_version": 99'))
     refused(run("suggest", path, "text"), ExitCode.BAD_MODEL, "format version 99", "upgrade tailwise")
     manifest.write_text(good)
     array = next(path.glob("*.npy"))
@@ -149,9 +149,12 @@ def test_a_bare_model_is_refused_with_the_fix(run, tmp_path):
     refused(run("suggest", tmp_path / "bare", "text"), ExitCode.BAD_MODEL, "Popularity", "tailwise train")
 
 
-def test_an_existing_folder_is_never_overwritten(run, corpus, tmp_path):
+@pytest.mark.parametrize("others", [[], ["manifest.json"]], ids=["", "with a manifest of its own"])
+def test_an_existing_folder_is_never_overwritten(run, corpus, tmp_path, others):
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "thesis.txt").write_text("years of work")
+    for name in others:
+        (tmp_path / "precious" / name).write_text('{"name": "my web app"}')
     result = run("train", corpus / "train.jsonl", "-o", tmp_path / "precious", "-m", "centroid", *TEXT)
     refused(result, ExitCode.BAD_INPUT, "is not a tailwise model", "choose another")
     assert (tmp_path / "precious" / "thesis.txt").read_text() == "years of work"

@@ -85,6 +85,14 @@ def test_a_damaged_cache_is_fetched_again(index):
     assert load_dataset("toy").n_test == 1
 
 
+def test_what_a_killed_download_left_goes_with_the_next_one(index):
+    left = cache_folder() / "datasets" / ".toy.01234567.tailwise-tmp"
+    left.mkdir(parents=True)
+    (left / "toy-1.0.tar.gz").write_bytes(b"half")
+    fetch("toy")
+    assert _left_over() == ["toy"]
+
+
 @pytest.mark.parametrize("damage", ["truncated", "changed", "absent", "no project"])
 def test_a_bad_download_leaves_nothing(index, damage):
     archive = index / "toy-1.0.tar.gz"

@@ -52,15 +52,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _report(error: Exception) -> int:
     """Print what went wrong; returns the exit status for its cause."""
     from tailwise import errors
+    from tailwise.atomic import OutputError
     from tailwise.display import visible
-    from tailwise.experiments.files import OutputError
 
     lines = _text_of(error).split("\n")
     print("tailwise: error: " + "\n".join(map(visible, lines)), file=sys.stderr)
     codes = {
         errors.DownloadError: ExitCode.DOWNLOAD,
         OutputError: ExitCode.OUTPUT,
-        errors.ModelFileError: ExitCode.OUTPUT if isinstance(error.__cause__, OSError) else ExitCode.BAD_MODEL,
+        errors.ModelFileError: ExitCode.BAD_MODEL,
         errors.MissingExtra: ExitCode.MISSING_EXTRA,
         errors.TailwiseError: ExitCode.BAD_INPUT,
         FileNotFoundError: ExitCode.BAD_INPUT,

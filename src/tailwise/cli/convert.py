@@ -44,8 +44,8 @@ def convert(
     tailwise convert bibtex-train.arff.xz bibtex.svm
     """
     output.set_quiet(quiet)
+    from tailwise.atomic import told_when_unwritable
     from tailwise.data.saving import convert as convert_data
-    from tailwise.experiments.files import told_when_unwritable
 
     reading = inputs.Reading(
         text_columns, label_column, label_separator, format, duplicates, label_names, label_base, feature_base

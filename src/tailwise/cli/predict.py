@@ -47,7 +47,7 @@ def predict(
         for block in lines:
             output.emit("\n".join(block))
         return
-    from tailwise.experiments.files import write_whole
+    from tailwise.atomic import write_whole
 
     write_whole(to, (f"{line}\n" for block in lines for line in block))
     output.say(f"wrote {to}")

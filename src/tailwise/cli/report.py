@@ -35,7 +35,7 @@ def report(
     tailwise report my-model other-model test.jsonl --text-columns title,abstract -o report.html
     """
     output.set_quiet(quiet)
-    from tailwise.experiments.files import write_whole
+    from tailwise.atomic import write_whole
     from tailwise.experiments.report import CANDIDATES, build_report
     from tailwise.experiments.trial import judge
 

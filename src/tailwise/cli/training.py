@@ -16,6 +16,7 @@ from tailwise.data.text_features import TextFeatures
 from tailwise.errors import InvalidInput
 from tailwise.experiments.measure import measured
 from tailwise.experiments.trial import Rows, describe
+from tailwise.persistence import is_replaceable
 from tailwise.tagger import Tagger
 
 
@@ -89,7 +90,7 @@ class Clock:
 def check_writable(path: Path) -> None:
     """Refuse an output that could not be replaced, before hours of training."""
     path = Path(path)
-    if path.exists() and not (path.is_dir() and ((path / "manifest.json").exists() or not any(path.iterdir()))):
+    if not is_replaceable(path):
         raise InvalidInput(f"--output {path} exists and is not a tailwise model; choose another folder or remove it")
     parent = next(p for p in [path.absolute().parent, *path.absolute().parents] if p.exists())
     if not os.access(parent, os.W_OK):

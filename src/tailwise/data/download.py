@@ -13,11 +13,11 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
+from tailwise.atomic import temporary_folder
 from tailwise.data.registry import PackagedFile, RegisteredDataset, find_registered
 from tailwise.errors import DownloadError
 from tailwise.parallel import progress
@@ -45,21 +45,18 @@ def fetch(name: str) -> Path:
     if _is_whole(entry):
         return folder
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=f".{entry.name}.", suffix=".tmp", dir=folder.parent))
+        with temporary_folder(folder) as scratch:
+            archive = scratch / entry.archive
+            _download(entry, archive)
+            _verify(archive, entry.sha256, entry.archive)
+            for file in entry.files:
+                _extract(archive, file, scratch / file.name)
+            archive.unlink()
+            _publish(scratch, folder, entry)
     except OSError as error:
+        if isinstance(error, DownloadError):
+            raise
         raise DownloadError(f"cannot write to the cache {folder.parent} ({error}); set TAILWISE_HOME") from error
-    try:
-        archive = scratch / entry.archive
-        _download(entry, archive)
-        _verify(archive, entry.sha256, entry.archive)
-        for file in entry.files:
-            _extract(archive, file, scratch / file.name)
-        archive.unlink()
-        scratch.chmod(0o755)
-        _publish(scratch, folder, entry)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
     return folder
 
 

@@ -1,4 +1,4 @@
-"""Opening data files as they are (plain, gz, xz), and writing new ones whole or not at all."""
+"""Opening data files as they are: plain, gz or xz."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import gzip
 import json
 import lzma
 import os
-import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -140,28 +138,6 @@ def read_text(path: str | Path) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         found = repr(data[error.start : error.start + 4])
         raise DataFormatError(path, line, f"the bytes {found}", "text in UTF-8; convert the file to UTF-8") from error
-
-
-@contextmanager
-def writing(path: str | Path) -> Iterator[IO[bytes]]:
-    """A binary file that appears under ``path`` only when it is whole; packed if ``path`` ends in .gz or .xz."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    os.close(handle)
-    scratch = Path(name)
-    try:
-        if path.suffix.lower() == ".gz":
-            # A fixed time stamp and no file name: the same data give the same bytes.
-            with scratch.open("wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed:
-                yield packed  # type: ignore[misc]
-        else:
-            with _OPENERS.get(path.suffix.lower(), open)(scratch, "wb") as file:
-                yield file
-        scratch.chmod(0o644)
-        scratch.replace(path)
-    finally:
-        scratch.unlink(missing_ok=True)
 
 
 def split_lines(text: str) -> list[str]:

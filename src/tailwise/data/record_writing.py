@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tailwise.data.files import shown, writing
+from tailwise.atomic import writing
+from tailwise.data.files import shown
 from tailwise.data.records import SEPARATOR, TEXT_FORMATS, split_labels
 from tailwise.errors import InvalidInput
 from tailwise.validation import check_choice

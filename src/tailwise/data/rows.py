@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from tailwise.data.files import LIMIT_SETTING, LineBlock, line_blocks, max_bytes, shown, too_large, writing
+from tailwise.atomic import writing
+from tailwise.data.files import LIMIT_SETTING, LineBlock, line_blocks, max_bytes, shown, too_large
 from tailwise.errors import DataFormatError, InvalidInput
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.text import parsing

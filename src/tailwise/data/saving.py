@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tailwise.atomic import writing
 from tailwise.data.dataset import Dataset, TextDataset
-from tailwise.data.files import plain_suffix, writing
+from tailwise.data.files import plain_suffix
 from tailwise.data.libsvm import write_libsvm
 from tailwise.data.loading import load_dataset
 from tailwise.data.record_writing import write_records

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tailwise.data.files import writing
+from tailwise.atomic import writing
 
 COLOURS = ("#4C72B0", "#DD8452", "#55A868", "#C44E52", "#8172B3", "#937860", "#DA8BC3", "#8C8C8C", "#CCB974", "#64B5CD")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")

@@ -9,9 +9,9 @@ from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tailwise.atomic import write_whole
 from tailwise.data import Dataset, load_dataset, make_longtail
 from tailwise.errors import DownloadError
-from tailwise.experiments.files import write_whole
 from tailwise.experiments.measure import measured
 from tailwise.experiments.methods import Method
 from tailwise.experiments.published import published

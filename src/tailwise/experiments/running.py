@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tailwise.data.files import writing
+from tailwise.atomic import writing
 from tailwise.errors import InvalidInput
 from tailwise.parallel import map_blocks
 from tailwise.validation import check_choice, check_number

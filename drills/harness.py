@@ -1,0 +1,137 @@
+"""What drills share: figures, a small model whose identity can be told, processes that can be killed.
+
+A drill is a module of this package with ``COUNT`` and ``MODEST`` (how many by default, and in ``all``) and
+``drill(count, folder)``, which yields an :class:`Outcome` for each way of asking its question.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import pkgutil
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+import tailwise
+from tailwise.atomic import temporaries_of
+from tailwise.errors import ModelFileError
+from tailwise.persistence.manifest import OUR_FILE, listed_files
+
+
+@dataclass
+class Outcome:
+    """How the tries of one drill ended.
+
+    ``intact`` gave the same bits, ``refused`` one clear error, ``changed`` (without verification) other numbers but no
+    harm; ``broken`` is everything else. ``leftover`` counts files that nothing needs and nobody removes.
+    """
+
+    name: str
+    tried: int = 0
+    intact: int = 0
+    refused: int = 0
+    changed: int = 0
+    broken: int = 0
+    leftover: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    def count(self, kind: str, why: str = "") -> None:
+        """One more try that ended as ``kind``."""
+        self.tried += 1
+        setattr(self, kind, getattr(self, kind) + 1)
+        if kind == "broken":
+            self.reasons[why] += 1
+
+    def judge(self, path: Path, known: set[str], *, verify: bool = True, refusal: str = "refused") -> None:
+        """Open the model and count it: intact if it is one of the ``known``."""
+        try:
+            found = identity(tailwise.load(path, verify=verify))
+        except ModelFileError as error:
+            self.count(refusal, str(error))
+        except Exception as error:
+            self.count("broken", repr(error))
+        else:
+            kind = "intact" if found in known else "broken" if verify else "changed"
+            self.count(kind, "opened as another model")
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing was lost and nothing was left."""
+        return not self.broken and not self.leftover
+
+    def __str__(self) -> str:
+        figures = ("tried", "intact", "refused", "changed", "broken", "leftover")
+        lines = [f"  {self.name:32}" + "".join(f"  {name} {getattr(self, name):,}" for name in figures)]
+        lines += [f"    {times:,} × {why[:300]}" for why, times in self.reasons.most_common(5)]
+        return "\n".join(lines)
+
+
+def available() -> dict[str, ModuleType]:
+    """The drills by name."""
+    package = import_module("drills")
+    modules = {
+        m.name: import_module(f"drills.{m.name}") for m in pkgutil.iter_modules(package.__path__) if m.name[0] != "_"
+    }
+    return {name: module for name, module in modules.items() if hasattr(module, "drill")}
+
+
+def run(name: str, module: ModuleType, count: int) -> bool:
+    """Run one drill in a folder of its own and print its figures; returns whether it passed."""
+    print(f"{name}: {(module.__doc__ or '').splitlines()[0]}")
+    passed = True
+    with tempfile.TemporaryDirectory(prefix="drill-") as folder:
+        for outcome in module.drill(count, Path(folder)):
+            print(outcome, flush=True)
+            passed &= outcome.passed
+    return passed
+
+
+def processes() -> ForkServerContext:
+    """Processes that start quickly, with tailwise imported, and share nothing with this one."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["drills.harness", "tailwise.tagger", "tailwise.baselines"])
+    return context
+
+
+N_FEATURES, N_LABELS = 60, 300
+
+
+@cache
+def small_model(seed: int) -> Any:
+    """A Tagger with sparse weights, dense arrays and enough label names to be packed; another one for each seed."""
+    from tailwise.baselines import Centroid
+    from tailwise.tagger import Tagger
+
+    rng = np.random.default_rng(seed)
+    X = sparse.random_array((400, N_FEATURES), density=0.2, format="csr", rng=rng, dtype=np.float32)
+    Y = sparse.csr_array((rng.random((400, N_LABELS)) < 0.01).astype(np.float32))
+    names = [f"label {seed} {i}" for i in range(N_LABELS)]
+    return Tagger.on_rows(Centroid(n_jobs=1), X, Y, label_ids=names)
+
+
+def identity(model: Any) -> str:
+    """A digest of what a model answers, and of the names it answers with."""
+    rows = sparse.random_array(
+        (20, N_FEATURES), density=0.3, format="csr", rng=np.random.default_rng(7), dtype=np.float32
+    )
+    top = model.model_.predict_topk(rows, 5)
+    content = top.labels.tobytes() + top.scores.tobytes() + "\n".join(model.label_names_).encode("utf-8", "replace")
+    return hashlib.sha256(content).hexdigest()
+
+
+def left_over(path: Path) -> int:
+    """How many temporaries, lock files and files that no manifest lists are in and beside the model at ``path``."""
+    beside = [*temporaries_of(path), *path.parent.glob(f".{path.name}.*lock")]
+    listed = listed_files(path) or set()
+    inside = [file for file in path.iterdir() if OUR_FILE.fullmatch(file.name) and file.name not in listed]
+    return len(beside) + len(inside)

@@ -1,0 +1,101 @@
+"""What must hold in arrays that come from a file before a kernel trusts them: vectorised, one pass each.
+
+Kernels run without bounds checks, so whoever opens a folder makes sure that every index is within range. The functions
+name the array and show the first wrong value:
+
+>>> check_indices("leaves_", np.array([0, 7, 2]), 5)
+Traceback (most recent call last):
+...
+tailwise.persistence.checks.Violation: leaves_ holds 7 at position 1, outside [0, 4]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+INTEGERS = "iu"
+NUMBERS = "biuf"
+
+
+class Violation(ValueError):
+    """A restored state holds what ``fit`` never leaves; ``load`` turns it into a ModelFileError."""
+
+
+def check_array(name: str, array: Any, kinds: str = NUMBERS) -> np.ndarray:
+    """An array of native numbers of these ``kinds`` (numpy's letters), aligned as kernels want it."""
+    if not isinstance(array, np.ndarray):
+        raise Violation(f"{name} is a {type(array).__name__}, not an array")
+    if array.dtype.kind not in kinds or not array.dtype.isnative:
+        raise Violation(f"{name} has dtype {array.dtype.str}, not one of the kinds {', '.join(kinds)}")
+    if not array.flags.aligned:
+        raise Violation(f"{name} is not aligned")
+    return array
+
+
+def check_shape(name: str, array: Any, shape: tuple[int | None, ...], kinds: str = NUMBERS) -> np.ndarray:
+    """An array of this ``shape``; None stands for any length."""
+    array = check_array(name, array, kinds)
+    agree = len(shape) == array.ndim and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
+    if not agree:
+        wanted = ", ".join("any" if n is None else f"{n:,}" for n in shape)
+        raise Violation(f"{name} has shape {array.shape}, not ({wanted})")
+    return array
+
+
+def check_range(name: str, array: Any, low: float = -np.inf, high: float = np.inf) -> np.ndarray:
+    """Numbers in [``low``, ``high``]; NaN is outside of every range."""
+    array = check_array(name, array)
+    if array.size and not (array.min() >= low and array.max() <= high):
+        flat = array.ravel()
+        at = int(np.argmin((flat >= low) & (flat <= high)))
+        raise Violation(f"{name} holds {flat[at]} at position {at:,}, outside [{low}, {high}]")
+    return array
+
+
+def check_indices(name: str, array: Any, n: int, *, missing: bool = False) -> np.ndarray:
+    """Integers that index ``n`` things: in [0, n - 1], or -1 too where ``missing`` says that it stands for none."""
+    return check_range(name, check_array(name, array, INTEGERS), -1 if missing else 0, n - 1)
+
+
+def check_finite(name: str, array: Any) -> np.ndarray:
+    """Numbers without NaN and infinity."""
+    array = check_array(name, array)
+    # The extremes are NaN where any entry is: the common case makes no array of flags.
+    if array.dtype.kind == "f" and array.size and not np.isfinite([array.min(), array.max()]).all():
+        flat = array.ravel()
+        at = int(np.argmin(np.isfinite(flat)))
+        raise Violation(f"{name} holds {flat[at]} at position {at:,}")
+    return array
+
+
+def check_monotone(name: str, array: Any, *, strict: bool = False) -> np.ndarray:
+    """A one-dimensional array that never falls, or that always rises."""
+    array = check_shape(name, array, (None,))
+    wrong = array[1:] <= array[:-1] if strict else array[1:] < array[:-1]
+    if wrong.any():
+        at = int(np.argmax(wrong)) + 1
+        raise Violation(f"{name} does not rise: it holds {array[at]} at position {at:,} after {array[at - 1]}")
+    return array
+
+
+def check_offsets(name: str, array: Any, n: int, total: int) -> np.ndarray:
+    """Where each of ``n`` parts of ``total`` entries begins: n + 1 integers from 0 to ``total`` that never fall."""
+    array = check_monotone(name, check_shape(name, array, (n + 1,), INTEGERS))
+    if array[0] != 0 or array[-1] != total:
+        raise Violation(f"{name} runs from {array[0]} to {array[-1]}, not from 0 to {total}")
+    return array
+
+
+def check_csr(name: str, data: Any, indices: Any, indptr: Any, shape: Any) -> tuple[int, int]:
+    """The three arrays of a CSR matrix, agreeing with each other and with ``shape``, which is returned as a tuple."""
+    whole = isinstance(shape, list | tuple) and len(shape) == 2 and all(type(n) is int for n in shape)
+    if not whole or min(shape) < 0 or max(shape) > np.iinfo(np.int64).max:
+        raise Violation(f"{name} has the shape {shape!r}, not two lengths")
+    n, m = shape
+    data = check_shape(f"{name}.data", data, (None,))
+    indices = check_shape(f"{name}.indices", indices, (data.size,), "i")
+    check_offsets(f"{name}.indptr", check_array(f"{name}.indptr", indptr, "i"), n, data.size)
+    check_indices(f"{name}.indices", indices, m)
+    return n, m
