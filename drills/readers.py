@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from drills.harness import Outcome
 from pyarrow import parquet
 from tests.naive import data as naive
 
+from drills.harness import Outcome
 from tailwise.data import (
     read_arff,
     read_libsvm,
