@@ -122,7 +122,7 @@ def test_batches_give_the_same_bits_as_one():
     p = rng.uniform(0.1, 1, 30)
     names = ["p@1", "psp@5", "ndcg@5:all", "hamming", "coverage@5", "macro_f1@3", "mrr"]
     whole = evaluate(Y, labels, names, p, n_jobs=1)
-    batched = Evaluator(names, p, n_jobs=2)
+    batched = Evaluator(names, propensity=p, n_jobs=2)
     for start, stop in [(0, 1), (1, 8), (8, 700), (700, 701), (701, 3000)]:
         batched.update(Y[start:stop], labels[start:stop])
     assert batched.result().to_dict() == whole.to_dict()

@@ -60,10 +60,10 @@ class Evaluator:
     def __init__(
         self,
         metrics: str | Iterable[str] | None = None,
+        *,
         propensity: Any = None,
         label_counts: Any = None,
         confidence: float | None = 0.95,
-        *,
         interval: str = "bootstrap",
         slices: Any = DEFAULT_SLICES,
         normalize: bool = True,
@@ -266,9 +266,9 @@ def evaluate(
     """
     evaluator = Evaluator(
         metrics,
-        propensity,
-        label_counts,
-        confidence,
+        propensity=propensity,
+        label_counts=label_counts,
+        confidence=confidence,
         interval=interval,
         slices=slices,
         normalize=normalize,

@@ -31,30 +31,8 @@ class Parabel(LabelTreeModel):
         Labels at most in a node that is not split.
     beam : int
         Nodes followed at each depth; may be changed after fitting. With all nodes the search is exhaustive.
-    loss : {"squared_hinge", "logistic"}
-        Loss of the edge classifiers, and with it the form of their probabilities.
-    C : float or None
-        Cost of an error against the penalty ½|w|²; None is 1 for the squared hinge and 16 for the logistic loss.
-    weighting : {"none", "tail", "convex", "steep"} or callable
-        Weight of a label's positives at its leaf, for the sake of rare labels: 1, ``1/p - 1``, ``2/p - 1``,
-        ``(1/p - 1)^1.5`` or a function of the propensities, scaled to a mean of 1 over all positives.
-    propensity : Propensity, array of shape (n_labels,) or None
-        For ``weighting``; None is ``JainPropensity()``.
-    tree : array of parents, nested lists of labels, or None
-        A tree of your own instead of grown ones: either the parent of each label, -1 at the top, followed by the
-        parents of nodes that are not labels; or groups such as ``[[0, 2], [1, [3, 4]]]`` with each label once.
-    negatives : {"beam", "siblings"}
-        Rows without a label that its classifier learns from: all that the beam brings to its node, as it will in
-        prediction; or, as in the paper, only those with another label of the node.
-    normalize : bool
-        Scale rows to unit length, in training and in prediction.
-    tol : float
-        Accuracy of the solver.
-    prune : float
-        Weights of smaller magnitude are dropped.
-    random_state : int, Generator or None
-    n_jobs : int or None
-        Threads; None uses every core. The result does not depend on it.
+    loss, C, weighting, propensity, tree, negatives, normalize, tol, prune, random_state, n_jobs
+        As in :class:`tailwise.Bonsai`.
 
     Examples
     --------

@@ -91,19 +91,27 @@ def find_leaves(X, forest, n_features, leaves):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
+def _scratch(forest, shape):
+    """What a block of rows needs: a dense row and the labels' votes, both zero, margins, labels found, leaves."""
+    n_features, n_labels = shape
+    return (
+        np.zeros(n_features, np.float32),
+        np.empty(forest.n_top, np.float32),
+        np.zeros(n_labels, np.float32),
+        np.empty(n_labels, np.int32),
+        np.empty(forest.n_trees, np.int32),
+    )
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
 def predict_forest(X, block, forest, shape, labels, scores):
     """Top-k labels of rows ``block[0]:block[1]`` by the mean share of their leaves.
 
     X is a :class:`Csr`, ``shape`` (n_features, n_labels). Inputs may be read-only. Writes the block's rows of
     ``labels`` (n, k) int32 and ``scores`` (n, k) float32, -1 and -inf where the leaves hold fewer labels.
     """
-    n_features, n_labels = shape
     n_trees = forest.n_trees
-    dense = np.zeros(n_features, np.float32)
-    margins = np.empty(forest.n_top, np.float32)
-    total = np.zeros(n_labels, np.float32)
-    found = np.empty(n_labels, np.int32)
-    leaves = np.empty(n_trees, np.int32)
+    dense, margins, total, found, leaves = _scratch(forest, shape)
     for i in range(block[0], block[1]):
         _clear_topk(labels[i], scores[i])
         row = X.indices[X.indptr[i] : X.indptr[i + 1]]
@@ -126,13 +134,8 @@ def predict_reranked(X, tail_data, block, forest, centroids, alpha, shape, label
     top k ends the row. A candidate itself is given up as soon as the part of its centroid not yet read cannot bring it
     into the top k.
     """
-    n_features, n_labels = shape
     n_trees = forest.n_trees
-    dense = np.zeros(n_features, np.float32)
-    margins = np.empty(forest.n_top, np.float32)
-    total = np.zeros(n_labels, np.float32)
-    found = np.empty(n_labels, np.int32)
-    leaves = np.empty(n_trees, np.int32)
+    dense, margins, total, found, leaves = _scratch(forest, shape)
     k = labels.shape[1]
     # More than rounding can add to a score.
     slack = 1e-4 * centroids.gamma
