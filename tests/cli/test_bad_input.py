@@ -163,7 +163,7 @@ def test_an_existing_folder_is_never_overwritten(run, corpus, tmp_path, others):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["-m", "dismek"], ["--model 'dismek'", "Choose auto"]),
+        (["-m", "dismek"], ["model 'dismek'", "did you mean 'dismec'", "Choose auto"]),
         (["-m", "centroid", "--set", "C=1"], ["Centroid has no parameter 'C'", "n_jobs"]),
         (["-m", "centroid", "--set", "n_jobs=many"], ["an integer", "n_jobs"]),
         (["-m", "centroid", "--set-features", "nothing=1"], ["TextFeatures has no parameter"]),

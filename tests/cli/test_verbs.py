@@ -73,7 +73,7 @@ def test_train_from_csv_with_a_separator_equals_training_from_json(run, corpus, 
 def test_auto_says_what_it_chose_and_why(run, corpus, tmp_path):
     result = run("train", corpus / "train.jsonl", "-o", tmp_path / "m", *TEXT)
     assert result.code == 0, result.err
-    assert "--model auto chose" in result.err
+    assert "chose DiSMEC" in result.err
     assert "4 labels" in result.err
 
 
@@ -137,7 +137,12 @@ def test_compare_shows_paired_differences(run, corpus, model, tmp_path):
     result = run("compare", model, other, corpus / "test.jsonl", "--metrics", "p@1", *TEXT)
     assert result.code == 0, result.err
     assert "popular − centroid" in result.out
-    assert "*" in result.out.splitlines()[1]
+    assert result.out.splitlines()[2].endswith("▼")
+    assert "popular against centroid: worse on p@1" in result.out
+    bare = run("compare", model, other, corpus / "test.jsonl", "--metrics", "p@1", "--confidence", "0", *TEXT)
+    assert "▼" not in bare.out
+    alone = run("compare", model, corpus / "test.jsonl", "--metrics", "p@1", *TEXT)
+    assert alone.out.splitlines()[1].split() == ["metric", "centroid"]
     found = run("compare", model, other, corpus / "test.jsonl", "--metrics", "p@1", "--json", *TEXT).json
     assert found["differences"]["popular"]["p@1"]["value"] < 0
 

@@ -1,19 +1,11 @@
-"""The model table: names, settings, and what auto chooses."""
+"""``--set param=value``: what it becomes, and what is refused."""
 
 from typing import Literal
 
 import pytest
 
-from tailwise.cli.models import (
-    CLASSES,
-    choose_model,
-    command_name,
-    make_model,
-    model_class,
-    model_names,
-    parse_settings,
-    with_tail,
-)
+from tailwise.cli.settings import parse_settings
+from tailwise.cli.training import make_tagger
 from tailwise.errors import InvalidInput
 
 
@@ -73,37 +65,16 @@ def test_a_wrong_setting_is_refused_with_the_fix(setting, message):
     assert message in str(error.value)
 
 
-def test_every_name_leads_to_its_class_and_back():
-    for name in model_names():
-        cls = model_class(name)
-        assert command_name(cls.__name__) == name
-        assert model_class(name.upper().replace("-", "_")) is cls
+def test_a_tagger_gets_the_settings_the_seed_and_the_tail():
+    tagger = make_tagger("parabel", ["n_trees=1"], ["min_df=1"], tail=0.5, seed=7, jobs=2)
+    assert tagger.model.t == 0.5
+    assert tagger.model.base.get_params().items() >= {"n_trees": 1, "random_state": 7, "n_jobs": 2}.items()
+    assert tagger.features.min_df == 1
+    assert make_tagger("popularity", [], [], tail=0.0, seed=7, jobs=3).model.get_params() == {}
 
 
-def test_an_unknown_model_is_answered_with_a_near_one():
-    with pytest.raises(InvalidInput, match="did you mean 'centroid'"):
-        model_class("centroyd")
-
-
-def test_a_model_is_built_with_its_own_defaults_and_the_settings():
-    assert make_model("centroid", ["n_jobs=2"], random_state=7).n_jobs == 2
-    assert make_model("popularity", [], n_jobs=3).get_params() == {}
-
-
-def test_tail_wraps_the_model_and_zero_does_not():
-    model = make_model("centroid", [])
-    assert with_tail(model, 0.0) is model
-    with pytest.raises(InvalidInput, match="--tail"):
-        with_tail(model, 1.5)
-    assert with_tail(model, 0.5).t == 0.5
-
-
-def test_every_public_model_class_of_the_table_exists_or_is_left_out():
-    assert {model_class(name).__name__ for name in model_names()} <= set(CLASSES)
-
-
-def test_auto_says_what_it_chose_and_why():
-    small, large = choose_model(1000, 100, 10_000), choose_model(10**7, 10**6, 10**9)
-    assert small.name in model_names()
-    assert large.name in model_names()
-    assert "1,000 rows, 100 labels" in small.reason
+def test_auto_takes_the_settings_that_both_models_have():
+    tagger = make_tagger("auto", ["C=2"], [], tail=0.0, seed=0, jobs=None)
+    assert tagger.model.one_vs_rest.C == tagger.model.tree.C == 2
+    with pytest.raises(InvalidInput, match=r"DiSMEC has no parameter 'n_trees'.*name one of them with --model"):
+        make_tagger("auto", ["n_trees=1"], [], tail=0.0, seed=0, jobs=None)
