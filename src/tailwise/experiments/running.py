@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from tailwise.atomic import writing
 from tailwise.display import plain
-from tailwise.errors import InvalidInput
+from tailwise.errors import InvalidInput, import_extra
 from tailwise.parallel import map_blocks
 from tailwise.validation import check_choice, check_number
 
@@ -87,6 +87,8 @@ def run_experiment(
 
     The same experiment, size, seed and options give the same files, byte for byte, for every ``n_jobs``.
     """
+    # Asked for now, not when the cells are computed and the plots are to be drawn.
+    import_extra("matplotlib", "report", f"the experiment {experiment.name}")
     check_choice("size", size, SIZES)
     check_number("seed", seed, integer=True, low=0)
     given = {name: value for name, value in options.items() if value is not None}
