@@ -147,6 +147,18 @@ def test_compare_shows_paired_differences(run, corpus, model, tmp_path):
     assert found["differences"]["popular"]["p@1"]["value"] < 0
 
 
+def test_a_model_without_linear_weights_is_judged_like_any_other(run, corpus, model, tmp_path):
+    forest = tmp_path / "forest"
+    options = ["-m", "pfastrexml", "--set", "n_trees=2", *TEXT]
+    assert run("train", corpus / "train.jsonl", "-o", forest, *options).code == 0
+    for verb in (["evaluate", forest], ["compare", model, forest], ["report", forest, "-o", tmp_path / "forest.html"]):
+        result = run(*verb, corpus / "test.jsonl", *TEXT)
+        assert result.code == 0, result.err
+    assert "None of these models is linear" in (tmp_path / "forest.html").read_text()
+    both = run("report", model, forest, corpus / "test.jsonl", "-o", tmp_path / "both.html", *TEXT)
+    assert both.code == 0, both.err
+
+
 def test_report_writes_one_file(run, corpus, model, tmp_path):
     result = run("report", model, corpus / "test.jsonl", "-o", tmp_path / "r.html", *TEXT)
     assert result.code == 0, result.err
