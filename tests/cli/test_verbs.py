@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import tailwise
+from tailwise.cli import main
 from tailwise.cli.app import VERBS
 
 TEXT = ["-t", "title,body"]
@@ -96,6 +97,17 @@ def test_suggest_from_argument_and_standard_input(run, model):
     assert second.json[0]["name"] == "The fish"
     assert second.json[0]["id"] == "fish"
     assert second.json[0]["rarity"] in ("head", "torso", "tail")
+
+
+@pytest.mark.parametrize(("columns", "drawn"), [("120", True), ("20", False)])
+def test_a_table_is_drawn_in_a_terminal_that_is_wide_enough(capsys, model, monkeypatch, columns, drawn):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("TERM", "dumb")
+    assert main(["suggest", str(model), "a trawler at sea", "-k", "2"]) == 0
+    out = capsys.readouterr().out
+    assert ("─────" in out) == drawn
+    assert "The fish" in out
 
 
 def test_suggest_tells_when_it_knows_no_word(run, model):

@@ -2,14 +2,17 @@
 
 import csv
 import io
+import pkgutil
 from dataclasses import replace
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numba.core.dispatcher import Dispatcher
 
 import tailwise
-from tailwise import make_longtail
+from tailwise import kernels, make_longtail
 from tailwise.cli import main
 from tailwise.errors import DownloadError, InvalidInput
 from tailwise.experiments import reproduce as work
@@ -94,6 +97,22 @@ def test_times_are_those_of_compiled_code_and_compiling_is_told_apart(monkeypatc
     assert row.compile_seconds == pytest.approx(203.1)
     assert row.train_seconds == row.train_cpu_seconds == pytest.approx(3)
     assert row.ms_a_row == pytest.approx(1000 * 0.1 / data.n_test)
+
+
+def signatures():
+    """For which types each kernel is compiled in this process."""
+    modules = [import_module(found.name) for found in pkgutil.walk_packages(kernels.__path__, "tailwise.kernels.")]
+    functions = {f for module in modules for f in vars(module).values() if isinstance(f, Dispatcher)}
+    return {(f.__module__, f.__name__, str(types)) for f in functions for types in f.signatures}
+
+
+@pytest.mark.parametrize("method", select(demo=True), ids=lambda method: method.name)
+def test_a_few_rows_compile_all_that_the_others_need(method):
+    many = make_longtail(1200, 400, 600, random_state=0)
+    work._use_on_few_rows(method.make(), many.X_train, many.Y_train)
+    before = signatures()
+    method.make().fit(many.X_train, many.Y_train).predict_topk(many.X_test, 5)
+    assert signatures() == before
 
 
 def test_data_without_test_rows_are_refused(data):

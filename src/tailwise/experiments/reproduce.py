@@ -26,6 +26,7 @@ COMPARED = ("p@1", "p@3", "p@5", "psp@1", "psp@3", "psp@5")
 SHOWN = ("coverage@5", "recall@5:head", "recall@5:torso", "recall@5:tail")
 COSTS = ("train_seconds", "train_cpu_seconds", "ms_a_row", "peak_mb", "compile_seconds")
 WARM_UP_ROWS = 256
+"""Enough that their labels fill more than one leaf of a label tree: otherwise clustering is not compiled."""
 
 
 class Reproduced(NamedTuple):
