@@ -81,10 +81,10 @@ def test_auto_says_what_it_chose_and_why(run, corpus, tmp_path):
 def test_tail_is_kept_in_the_model_and_reported_from_its_start(run, corpus, tmp_path):
     result = run("train", corpus / "train.jsonl", "-o", tmp_path / "m", "-m", "centroid", "--tail", "0.5", *TEXT)
     assert result.code == 0, result.err
-    assert tailwise.load(tmp_path / "m").model_.t == 0.5
+    assert tailwise.load(tmp_path / "m").model_.power == 0.5
     result = run("report", tmp_path / "m", corpus / "test.jsonl", "-o", tmp_path / "r.html", *TEXT)
     assert result.code == 0, result.err
-    assert "TradeOff(base=Centroid(), t=0.5)" in (tmp_path / "r.html").read_text()
+    assert "PropensityReranker(base=Centroid(), power=0.5)" in (tmp_path / "r.html").read_text()
     assert run("explain", tmp_path / "m", "fish", "cod", "--json").json["score"] > 0
 
 
@@ -183,15 +183,18 @@ def test_explain_names_the_words(run, model):
     result = run("explain", model, "The fish", "cod and quota, iron and coal")
     assert result.code == 0, result.err
     assert "cod" in result.out
-    words = run("explain", model, "fish", "--json", stdin="cod quota").json["supporting"]
-    assert {word["feature"] for word in words} >= {"cod", "quota"}
+    found = run("explain", model, "fish", "--json", stdin="cod quota").json
+    assert (found["id"], found["name"]) == ("fish", "The fish")
+    assert {part["name"] for part in found["parts"]} >= {"cod", "quota"}
 
 
 def test_info_of_a_model_a_file_and_a_kind_of_model(run, corpus, model):
     assert "labels: 4" in run("info", model).out
     assert run("info", model, "--json").json["kind"] == "Tagger"
     assert "80" in run("info", corpus / "train.jsonl", *TEXT).out
-    assert "n_jobs: None" in run("info", "centroid").out
+    assert run("info", "centroid").out.splitlines()[2].split()[:2] == ["n_jobs", "None"]
+    loss = run("info", "dismec", "--json").json["parameters"]["loss"]
+    assert loss == {"default": "'squared_hinge'", "takes": "one of 'squared_hinge', 'hinge', 'logistic'"}
     labels = run("info", model, "--labels", "--json").json
     assert {label["id"] for label in labels} == {"fish", "steel", "tax", "wine"}
 

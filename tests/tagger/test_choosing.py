@@ -1,5 +1,6 @@
 """Models by name, and the one that is chosen by size."""
 
+import numpy as np
 import pytest
 from sklearn.base import clone
 
@@ -42,14 +43,14 @@ def test_small_data_get_one_classifier_a_label_and_large_ones_a_tree():
 
 @pytest.mark.parametrize("model", [None, "auto", BySize(), "dismec"])
 def test_a_tagger_takes_a_name_or_chooses(model):
-    tagger = tailwise.Tagger(model, TextFeatures(min_df=1)).fit(TEXTS, LABELS)
+    tagger = tailwise.Tagger(model, features=TextFeatures(min_df=1)).fit(TEXTS, LABELS)
     assert type(tagger.model_).__name__ == "DiSMEC"
 
 
 def test_the_choice_is_made_among_the_models_given_and_told(tmp_path):
     told = []
-    model = BySize(tailwise.Popularity(), tailwise.Centroid(), max_minutes=0)
-    tagger = clone(tailwise.Tagger(model, TextFeatures(min_df=1)))
+    model = BySize(one_vs_rest=tailwise.Popularity(), tree=tailwise.Centroid(), max_minutes=0)
+    tagger = clone(tailwise.Tagger(model, features=TextFeatures(min_df=1)))
     tagger.fit(TEXTS, LABELS, on_step=lambda name, what: told.append((name, what)))
     assert type(tagger.model_).__name__ == "Centroid"
     assert [name for name, _ in told] == ["text features", "training", "training"]
@@ -62,4 +63,23 @@ def test_the_choice_is_made_among_the_models_given_and_told(tmp_path):
 
 def test_text_features_are_refused_for_numeric_rows():
     with pytest.raises(InvalidInput, match="is for texts, but rows of X were given"):
-        tailwise.Tagger(None, TextFeatures()).fit(tailwise.base.np.eye(2), [["a"], ["b"]])
+        tailwise.Tagger(features=TextFeatures()).fit(np.eye(2), [["a"], ["b"]])
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("dismek", "did you mean 'dismec'"),
+        (7, "model=7 is not a tailwise model"),
+        (BySize(max_minutes=-1), "max_minutes=-1"),
+        (BySize(tree=tailwise.Parabel(n_trees=0)), "n_trees=0"),
+        (tailwise.DiSMEC(C=-1), "C=-1"),
+    ],
+)
+def test_a_wrong_model_is_refused_before_texts_are_read(model, message):
+    class Unread(list):
+        def __iter__(self):
+            raise AssertionError("the texts were read")
+
+    with pytest.raises(InvalidInput, match=message):
+        tailwise.Tagger(model).fit(Unread(TEXTS), LABELS)

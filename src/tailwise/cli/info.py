@@ -47,7 +47,8 @@ def info(
     if path.is_dir():
         facts = _model_facts(path)
     elif not path.exists() and what.lower() in model_names():
-        facts = _parameters(what)
+        _emit_parameters(what, as_json)
+        return
     else:
         reading = inputs.Reading(
             text_columns,
@@ -92,15 +93,23 @@ def _model_facts(path: Path) -> dict[str, Any]:
     return facts
 
 
-def _parameters(name: str) -> dict[str, Any]:
-    """Parameters with their defaults, from the signature."""
-    from tailwise.cli.settings import parameters_of
+def _emit_parameters(name: str, as_json: bool) -> None:
+    """Parameters with their defaults and what else they may be."""
+    from tailwise.display import Table
+    from tailwise.parameters import constraints_of, signature_of
 
     cls = model_class(name)
-    facts: dict[str, Any] = {"model": f"{name}: {(cls.__doc__ or '').strip().splitlines()[0]}"}
-    for parameter in parameters_of(cls).values():
-        facts[parameter.name] = "required" if parameter.default is parameter.empty else repr(parameter.default)
-    return facts
+    summary = (cls.__doc__ or "").strip().splitlines()[0]
+    signature = signature_of(cls)
+    allowed = {parameter: str(constraint) for parameter, constraint in constraints_of(cls).items()}
+    required = {parameter for parameter in allowed if signature[parameter].default is signature[parameter].empty}
+    shown = {parameter: "" if parameter in required else repr(signature[parameter].default) for parameter in allowed}
+    if as_json:
+        parameters = {name: {"default": shown[name] or None, "takes": allowed[name]} for name in allowed}
+        output.emit_json({"model": name, "summary": summary, "parameters": parameters})
+        return
+    rows = [[parameter, shown[parameter], allowed[parameter]] for parameter in allowed]
+    output.emit_table(Table(f"{name}: {summary}", ["parameter", "default", "takes"], rows, left=3))
 
 
 def _emit_labels(tagger: Any, as_json: bool) -> None:

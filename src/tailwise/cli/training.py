@@ -12,17 +12,15 @@ import numpy as np
 import tailwise
 from tailwise.by_size import BySize
 from tailwise.cli.output import say, warn
-from tailwise.cli.settings import parameters_of, parse_settings
+from tailwise.cli.settings import parse_settings
 from tailwise.data import Rows, TextFeatures
 from tailwise.display import describe
 from tailwise.errors import InvalidInput
 from tailwise.measure import Clock, measured
 from tailwise.models import make_model, model_class
+from tailwise.parameters import check_parameters, signature_of
 from tailwise.persistence import is_replaceable
 from tailwise.tagger import Tagger
-
-AUTO = ("dismec", "parabel")
-"""What ``--model auto`` chooses from: one classifier a label, a tree over labels."""
 
 
 def make_tagger(
@@ -31,21 +29,25 @@ def make_tagger(
     """The unfitted tagger that the options ask for; a wrong one is refused here, before any data is read."""
 
     def model(name: str) -> Any:
-        known = parameters_of(model_class(name))
+        cls = model_class(name)
         usual = {"random_state": seed, "n_jobs": jobs}
-        chosen = {key: value for key, value in usual.items() if key in known and value is not None}
-        made = make_model(name, **chosen | parse_settings(model_class(name), settings))
+        chosen = {key: value for key, value in usual.items() if key in signature_of(cls) and value is not None}
+        made = make_model(name, **chosen | parse_settings(cls, settings))
         return tailwise.PropensityReranker(made, power=tail) if tail else made
 
-    features = TextFeatures(**parse_settings(TextFeatures, feature_settings)) if feature_settings else None
-    if name != "auto":
-        return Tagger(model(name), features=features)
+    features = parse_settings(TextFeatures, feature_settings, "--set-features")
+    tagger = Tagger(
+        _by_size(model) if name == "auto" else model(name), features=TextFeatures(**features) if features else None
+    )
+    check_parameters(tagger)
+    return tagger
+
+
+def _by_size(model: Callable[[str], Any]) -> BySize:
     try:
-        return Tagger(BySize(one_vs_rest=model("dismec"), tree=model("parabel")), features=features)
+        return BySize(one_vs_rest=model("dismec"), tree=model("parabel"))
     except InvalidInput as error:
-        raise InvalidInput(
-            f"{error}; --model auto chooses {' or '.join(AUTO)}, name one of them with --model"
-        ) from error
+        raise InvalidInput(f"{error}. --model auto chooses dismec or parabel; name one of them with --model") from error
 
 
 def train_tagger(tagger: Tagger, read: Callable[[], Rows], path: Path) -> dict[str, Any]:
