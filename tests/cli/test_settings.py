@@ -5,7 +5,7 @@ import pytest
 from tailwise.cli.settings import parse_settings
 from tailwise.cli.training import make_tagger
 from tailwise.errors import InvalidInput
-from tailwise.parameters import Choice, Flag, Integer, Number, OrNone, Text
+from tailwise.parameters import Choice, Constraint, Flag, Integer, Number, OrNone, Text
 
 
 class Example:
@@ -18,6 +18,7 @@ class Example:
         "flag": Flag(),
         "kind": Choice("linear", "tree", "none"),
         "name": Text(),
+        "anything": Constraint(),
     }
 
     def __init__(self, c=1.0, *, n=3, jobs=None, flag=False, kind="linear", name="x", anything=()): ...

@@ -62,6 +62,13 @@ def test_markup_in_cells_stays_text():
     assert "[red]a" in drawn(table)
 
 
+@pytest.mark.parametrize("form", [str, Table.markdown, drawn], ids=["text", "markdown", "terminal"])
+def test_characters_that_steer_a_terminal_are_spelled_out(form):
+    shown = form(Table("a\x1b[2Jb", ["c\nd"], [["e\u202ef"], [Cell("g\rh", "i\tj")]], ["k\x07l"]))
+    for spelled in (r"a\x1b[2Jb", r"c\nd", r"e\u202ef", r"g\rh i\tj", r"k\x07l"):
+        assert spelled in shown
+
+
 def test_verdicts_reach_the_style_of_a_page():
     assert '<td class="better">+1.20 <small>[+0.30, +2.10]</small> ▲</td>' in TABLE.html()
     assert "<td>83.30 <small>[81.00, 85.00]</small></td>" in TABLE.html()
