@@ -9,25 +9,30 @@ import csv
 import sys
 from pathlib import Path
 
-METRICS = ("p@1", "p@3", "p@5", "psp@1", "psp@3", "psp@5")
+from tailwise.display import Table
+from tailwise.experiments.reproduce import COMPARED as METRICS
+
 TARGET = Path(__file__).parent / "figures" / "eurlex-4k.md"
 
 
 def snippet(row: dict[str, str]) -> str:
     """One method's section: ours beside the published figures."""
     name = row["method"].lower().replace("+", "-")
-    ours = " | ".join(f"{float(row[m]):.1f}" for m in METRICS)
-    lines = [
-        f"<!-- --8<-- [start:{name}] -->",
-        f"{row['method']} on EURLex-4K (`tailwise reproduce --methods {row['method'].lower()}`):",
-        "",
-        "| | " + " | ".join(m.upper() for m in METRICS) + " | training CPU | memory |",
-        "|---|" + "---:|" * (len(METRICS) + 2),
-        f"| ours | {ours} | {float(row['train_cpu_seconds']):.1f} s | {float(row['peak_mb']):,.0f} MB |",
-    ]
+    ours = [f"{float(row[m]):.1f}" for m in METRICS]
+    lines = [["ours", *ours, f"{float(row['train_cpu_seconds']):.1f} s", f"{float(row['peak_mb']):,.0f} MB"]]
     if any(row[f"published {m}"] for m in METRICS):
-        lines.append("| published | " + " | ".join(row[f"published {m}"] for m in METRICS) + " | | |")
-    return "\n".join([*lines, f"<!-- --8<-- [end:{name}] -->", ""])
+        lines.append(["published", *(row[f"published {m}"] for m in METRICS), "", ""])
+    table = Table("", ["", *(m.upper() for m in METRICS), "training CPU", "memory"], lines)
+    return "\n".join(
+        [
+            f"<!-- --8<-- [start:{name}] -->",
+            f"{row['method']} on EURLex-4K (`tailwise reproduce --methods {row['method'].lower()}`):",
+            "",
+            table.markdown(),
+            f"<!-- --8<-- [end:{name}] -->",
+            "",
+        ]
+    )
 
 
 def main() -> None:

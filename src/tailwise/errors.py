@@ -57,4 +57,5 @@ def import_extra(module: str, extra: str, purpose: str, importer: Callable[[str]
     try:
         return importer(module)
     except ModuleNotFoundError as error:
-        raise MissingExtra(f"{purpose} needs {module}; install it with: pip install 'tailwise[{extra}]'") from error
+        package = module.partition(".")[0]
+        raise MissingExtra(f"{purpose} needs {package}; install it with: pip install 'tailwise[{extra}]'") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -12,12 +12,15 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
 from tailwise import persistence
-from tailwise.base import MODEL, TopK, XMCModel
+from tailwise.base import TopK, XMCModel
+from tailwise.by_size import MODEL_OR_NAME, BySize
 from tailwise.data.loading import encode_labels
 from tailwise.data.text_features import TextFeatures
+from tailwise.display import describe
 from tailwise.errors import InvalidInput, NotFitted
 from tailwise.explanation import Explanation
 from tailwise.metrics.slices import label_slices
+from tailwise.models import make_model
 from tailwise.parameters import Component, OrNone, check_parameters
 from tailwise.propensity import JainPropensity, Propensity
 
@@ -39,8 +42,9 @@ class Tagger(persistence.Saveable, BaseEstimator):
 
     Parameters
     ----------
-    model : XMCModel or None
-        Any model; None is ``DiSMEC()``. It is cloned, so the one passed stays unfitted.
+    model : XMCModel, BySize, str or None
+        Any model, or a name such as ``"pw-dismec"``. None and ``"auto"`` choose by the size of the data, as
+        :class:`~tailwise.by_size.BySize` does. It is cloned, so the one passed stays unfitted.
     features : TextFeatures or None
         How texts become rows; None is ``TextFeatures()``.
     propensity : Propensity or None
@@ -49,7 +53,7 @@ class Tagger(persistence.Saveable, BaseEstimator):
     Notes
     -----
     After ``fit``: ``model_``, ``features_``, ``propensity_``, ``label_ids_``, ``label_names_``, ``rarity_`` (0 head, 1
-    torso, 2 tail for each label). A tagger made by :meth:`on_rows` without features takes rows of X.
+    torso, 2 tail for each label). A tagger fitted on rows of X takes rows of X, and ``features_`` is None.
 
     Examples
     --------
@@ -61,7 +65,7 @@ class Tagger(persistence.Saveable, BaseEstimator):
     """
 
     _parameters = {
-        "model": OrNone(MODEL),
+        "model": OrNone(MODEL_OR_NAME),
         "features": OrNone(Component(TextFeatures, "TextFeatures", "TextFeatures()")),
         "propensity": OrNone(Component(Propensity, "Propensity", "JainPropensity()")),
     }
@@ -82,54 +86,69 @@ class Tagger(persistence.Saveable, BaseEstimator):
         self.propensity = propensity
 
     def fit(
-        self, texts: Sequence[str], labels: Any, *, label_ids: Sequence[str] | None = None, names: Any = None
+        self,
+        texts: Any,
+        labels: Any,
+        *,
+        label_ids: Iterable[str] | None = None,
+        names: Any = None,
+        on_step: Callable[[str, str], Any] = lambda name, what: None,
     ) -> Self:
-        """Learn from ``texts`` and their labels.
+        """Learn from ``texts`` (or rows of X) and their labels.
 
         ``labels`` holds a list of label ids for each text, or is a binary CSR matrix whose columns are
         ``label_ids``. ``names`` gives readable names: a dict from id to name, or a list beside ``label_ids``.
+        ``on_step`` is told each step as it begins: its name, and a sentence for the person who waits.
         """
         check_parameters(self)
-        texts = check_texts(texts)
+        numeric = is_numeric(texts)
+        if numeric and self.features is not None:
+            raise InvalidInput(f"features={self.features!r} is for texts, but rows of X were given; pass features=None")
+        rows: Any = texts if numeric else check_texts(texts)
+        n_rows = rows.shape[0] if numeric else len(rows)
         if sparse.issparse(labels):
-            Y = labels
-            ids = [str(i) for i in range(Y.shape[1])] if label_ids is None else list(label_ids)
+            Y, ids = labels, [str(i) for i in range(labels.shape[1])] if label_ids is None else list(label_ids)
         else:
             Y, ids = indicator(labels)
-        if Y.shape[0] != len(texts):
-            raise InvalidInput(f"labels has {Y.shape[0]:,} rows but there are {len(texts):,} texts")
-        self.features_ = clone(self.features) if self.features is not None else TextFeatures()
-        return self._learn(self.features_.fit_transform(texts), Y, ids, names)
-
-    @classmethod
-    def on_rows(
-        cls, model: Any, X: Any, Y: Any, *, label_ids: Any = None, names: Any = None, features: Any = None
-    ) -> Self:
-        """A tagger fitted on rows of X; ``features`` is the fitted TextFeatures that made them, if any did."""
-        made = cls(model, features=features)
-        made.features_ = features
-        ids = [str(i) for i in range(Y.shape[1])] if label_ids is None else list(label_ids)
-        return made._learn(X, Y, ids, names)
-
-    def _learn(self, X: Any, Y: Any, ids: list[str], names: Any) -> Self:
-        check_parameters(self)
+        if Y.shape[0] != n_rows:
+            raise InvalidInput(f"labels has {Y.shape[0]:,} rows but there are {n_rows:,} texts")
         if not Y.nnz:
             raise InvalidInput("no row has a label; a model needs rows with labels to learn from")
         if len(ids) != Y.shape[1] or len(set(ids)) != len(ids):
             raise InvalidInput(f"label_ids has {len(set(ids)):,} distinct entries but there are {Y.shape[1]:,} labels")
-        self.n_samples_ = int(Y.shape[0])
+        label_names = _names_of(ids, names)
+        if numeric:
+            self.features_, X = None, sparse.csr_array(rows)
+        else:
+            on_step("text features", f"turning {n_rows:,} texts into features")
+            self.features_ = TextFeatures() if self.features is None else clone(self.features)
+            X = self.features_.fit_transform(rows)
+        model = self._choose(X, Y, on_step)
+        on_step(
+            "training",
+            f"training {describe(model)} on {n_rows:,} rows, {X.shape[1]:,} features, {Y.shape[1]:,} labels",
+        )
+        self.n_samples_ = int(n_rows)
         self.label_ids_ = ids
-        self.label_names_ = _names_of(ids, names)
+        self.label_names_ = label_names
         self.propensity_ = (clone(self.propensity) if self.propensity is not None else JainPropensity()).fit(Y)
-        model = clone(self.model) if self.model is not None else _default_model()
         self.model_ = model.fit(X, Y)
         self.rarity_ = rarity(self.model_.label_counts_)
         return self
 
+    def _choose(self, X: Any, Y: Any, on_step: Callable[[str, str], Any]) -> XMCModel:
+        model = BySize() if self.model is None or self.model == "auto" else self.model
+        if isinstance(model, str):
+            return make_model(model)
+        if isinstance(model, BySize):
+            model, reason = model.choose(X, Y)
+            on_step("training", f"chose {describe(model)} by size. {reason}")
+        return clone(model)
+
     def rows(self, texts: Any) -> Any:
         """Texts as rows of X; rows of X stay what they are."""
         self._check_is_fitted()
-        if sparse.issparse(texts) or isinstance(texts, np.ndarray):
+        if is_numeric(texts):
             return texts
         if self.features_ is None:
             raise InvalidInput("this model was trained on numeric rows, not on texts; pass a sparse matrix X")
@@ -208,6 +227,11 @@ class Tagger(persistence.Saveable, BaseEstimator):
         return hasattr(self, "rarity_")
 
 
+def is_numeric(rows: Any) -> bool:
+    """Whether these are rows of X, not texts: a sparse matrix, or a 2-D array."""
+    return sparse.issparse(rows) or (isinstance(rows, np.ndarray) and rows.ndim == 2)
+
+
 def check_texts(texts: Any) -> list[str]:
     """``texts`` as a list of str; a single string is refused, because its letters would become rows."""
     if isinstance(texts, str):
@@ -256,9 +280,3 @@ def rarity(counts: np.ndarray) -> np.ndarray:
     """
     slices = label_slices(counts)
     return np.select([slices["head"], slices["torso"]], [0, 1], 2).astype(np.int8)
-
-
-def _default_model() -> XMCModel:
-    import tailwise
-
-    return tailwise.DiSMEC()

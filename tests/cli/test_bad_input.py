@@ -163,14 +163,26 @@ def test_an_existing_folder_is_never_overwritten(run, corpus, tmp_path, others):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["-m", "dismek"], ["--model 'dismek'", "Choose auto"]),
+        (["-m", "dismek"], ["model 'dismek'", "did you mean 'dismec'", "Choose auto"]),
         (["-m", "centroid", "--set", "C=1"], ["Centroid has no parameter 'C'", "n_jobs"]),
         (["-m", "centroid", "--set", "n_jobs=many"], ["an integer", "n_jobs"]),
-        (["-m", "centroid", "--set-features", "nothing=1"], ["TextFeatures has no parameter"]),
+        (["-m", "dismec", "--set", "loss=huber"], ["--set 'loss=huber'", "'squared_hinge', 'hinge', 'logistic'"]),
+        (["-m", "dismec", "--set", "loss=logistics"], ["did you mean 'logistic'?"]),
+        (["-m", "dismec", "--set", "los=hinge"], ["did you mean loss?"]),
+        (["-m", "parabel", "--set", "n_trees=0"], ["n_trees=0 is outside [1, inf)", "the default is 3"]),
+        (["--set", "C=-1"], ["C=-1"]),
+        (["--set-features", "nothing=1"], ["--set-features 'nothing=1'", "TextFeatures has no parameter"]),
+        (["--set-features", "word_ngrams=0"], ["word_ngrams=0 is outside [1, 10]"]),
+        (["--jobs", "0"], ["n_jobs=0"]),
+        (["--seed", "-1"], ["random_state=-1"]),
     ],
 )
-def test_wrong_arguments_are_refused_before_any_work(run, corpus, tmp_path, arguments, words):
-    refused(run("train", corpus / "train.jsonl", "-o", tmp_path / "m", *arguments, *TEXT), ExitCode.BAD_INPUT, *words)
+def test_wrong_arguments_are_refused_before_any_data_is_read(run, tmp_path, monkeypatch, arguments, words):
+    read = []
+    monkeypatch.setattr("tailwise.cli.inputs.read_rows", lambda *given, **options: read.append(given))
+    missing = tmp_path / "missing.jsonl"
+    refused(run("train", missing, "-o", tmp_path / "m", *arguments, *TEXT), ExitCode.BAD_INPUT, *words)
+    assert read == []
     assert list(tmp_path.iterdir()) == []
 
 

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import tailwise
+from tailwise.cli import main
 from tailwise.cli.app import VERBS
 
 TEXT = ["-t", "title,body"]
@@ -73,17 +74,17 @@ def test_train_from_csv_with_a_separator_equals_training_from_json(run, corpus, 
 def test_auto_says_what_it_chose_and_why(run, corpus, tmp_path):
     result = run("train", corpus / "train.jsonl", "-o", tmp_path / "m", *TEXT)
     assert result.code == 0, result.err
-    assert "--model auto chose" in result.err
+    assert "chose DiSMEC" in result.err
     assert "4 labels" in result.err
 
 
 def test_tail_is_kept_in_the_model_and_reported_from_its_start(run, corpus, tmp_path):
     result = run("train", corpus / "train.jsonl", "-o", tmp_path / "m", "-m", "centroid", "--tail", "0.5", *TEXT)
     assert result.code == 0, result.err
-    assert tailwise.load(tmp_path / "m").model_.t == 0.5
+    assert tailwise.load(tmp_path / "m").model_.power == 0.5
     result = run("report", tmp_path / "m", corpus / "test.jsonl", "-o", tmp_path / "r.html", *TEXT)
     assert result.code == 0, result.err
-    assert "TradeOff(base=Centroid(), t=0.5)" in (tmp_path / "r.html").read_text()
+    assert "PropensityReranker(base=Centroid(), power=0.5)" in (tmp_path / "r.html").read_text()
     assert run("explain", tmp_path / "m", "fish", "cod", "--json").json["score"] > 0
 
 
@@ -96,6 +97,17 @@ def test_suggest_from_argument_and_standard_input(run, model):
     assert second.json[0]["name"] == "The fish"
     assert second.json[0]["id"] == "fish"
     assert second.json[0]["rarity"] in ("head", "torso", "tail")
+
+
+@pytest.mark.parametrize(("columns", "drawn"), [("120", True), ("20", False)])
+def test_a_table_is_drawn_in_a_terminal_that_is_wide_enough(capsys, model, monkeypatch, columns, drawn):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("TERM", "dumb")
+    assert main(["suggest", str(model), "a trawler at sea", "-k", "2"]) == 0
+    out = capsys.readouterr().out
+    assert ("─────" in out) == drawn
+    assert "The fish" in out
 
 
 def test_suggest_tells_when_it_knows_no_word(run, model):
@@ -137,9 +149,26 @@ def test_compare_shows_paired_differences(run, corpus, model, tmp_path):
     result = run("compare", model, other, corpus / "test.jsonl", "--metrics", "p@1", *TEXT)
     assert result.code == 0, result.err
     assert "popular − centroid" in result.out
-    assert "*" in result.out.splitlines()[1]
+    assert result.out.splitlines()[2].endswith("▼")
+    assert "popular against centroid: worse on p@1" in result.out
+    bare = run("compare", model, other, corpus / "test.jsonl", "--metrics", "p@1", "--confidence", "0", *TEXT)
+    assert "▼" not in bare.out
+    alone = run("compare", model, corpus / "test.jsonl", "--metrics", "p@1", *TEXT)
+    assert alone.out.splitlines()[1].split() == ["metric", "centroid"]
     found = run("compare", model, other, corpus / "test.jsonl", "--metrics", "p@1", "--json", *TEXT).json
     assert found["differences"]["popular"]["p@1"]["value"] < 0
+
+
+def test_a_model_without_linear_weights_is_judged_like_any_other(run, corpus, model, tmp_path):
+    forest = tmp_path / "forest"
+    options = ["-m", "pfastrexml", "--set", "n_trees=2", *TEXT]
+    assert run("train", corpus / "train.jsonl", "-o", forest, *options).code == 0
+    for verb in (["evaluate", forest], ["compare", model, forest], ["report", forest, "-o", tmp_path / "forest.html"]):
+        result = run(*verb, corpus / "test.jsonl", *TEXT)
+        assert result.code == 0, result.err
+    assert "None of these models is linear" in (tmp_path / "forest.html").read_text()
+    both = run("report", model, forest, corpus / "test.jsonl", "-o", tmp_path / "both.html", *TEXT)
+    assert both.code == 0, both.err
 
 
 def test_report_writes_one_file(run, corpus, model, tmp_path):
@@ -154,15 +183,18 @@ def test_explain_names_the_words(run, model):
     result = run("explain", model, "The fish", "cod and quota, iron and coal")
     assert result.code == 0, result.err
     assert "cod" in result.out
-    words = run("explain", model, "fish", "--json", stdin="cod quota").json["supporting"]
-    assert {word["feature"] for word in words} >= {"cod", "quota"}
+    found = run("explain", model, "fish", "--json", stdin="cod quota").json
+    assert (found["id"], found["name"]) == ("fish", "The fish")
+    assert {part["name"] for part in found["parts"]} >= {"cod", "quota"}
 
 
 def test_info_of_a_model_a_file_and_a_kind_of_model(run, corpus, model):
     assert "labels: 4" in run("info", model).out
     assert run("info", model, "--json").json["kind"] == "Tagger"
     assert "80" in run("info", corpus / "train.jsonl", *TEXT).out
-    assert "n_jobs: None" in run("info", "centroid").out
+    assert run("info", "centroid").out.splitlines()[2].split()[:2] == ["n_jobs", "None"]
+    loss = run("info", "dismec", "--json").json["parameters"]["loss"]
+    assert loss == {"default": "'squared_hinge'", "takes": "one of 'squared_hinge', 'hinge', 'logistic'"}
     labels = run("info", model, "--labels", "--json").json
     assert {label["id"] for label in labels} == {"fish", "steel", "tax", "wine"}
 

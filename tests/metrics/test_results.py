@@ -1,8 +1,11 @@
 import io
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from rich.console import Console
 from scipy import sparse
 
@@ -21,7 +24,7 @@ def test_printing():
     assert text.startswith("3 rows, 4 labels\nmetric")
     assert "hamming: wrong labels a row, smaller is better" in text and "95% interval: bootstrap" in text
     assert "tail" in text.splitlines()[1]
-    assert "<td>p@1</td>" in result._repr_html_()
+    assert '<td class="text">p@1</td>' in result._repr_html_()
     assert repr(result).startswith("Evaluation(p@1=66.67 [")
     json.dumps(result.to_dict())
     shown = io.StringIO()
@@ -65,6 +68,19 @@ def test_slices():
     assert label_slices(counts, (1, 20))["tail"].tolist() == [True] + [False] * 6
     sizes = sum(mask.astype(int) for mask in label_slices(counts, "quantiles").values())
     np.testing.assert_array_equal(sizes, 1)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=60))
+def test_deciles_split_the_labels_seen_in_training_evenly_by_frequency(counts):
+    counts = np.array(counts)
+    masks = label_slices(counts, "deciles")
+    assert list(masks) == [f"decile{d}" for d in range(1, 11)]
+    assert (sum(mask.astype(int) for mask in masks.values()) == (counts > 0)).all()
+    sizes = [int(mask.sum()) for mask in masks.values()]
+    assert max(sizes) - min(sizes) <= 1
+    held = [counts[mask] for mask in masks.values() if mask.any()]
+    assert all(a.min() >= b.max() for a, b in pairwise(held))
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from tailwise import Centroid, Popularity, make_longtail
+from tailwise.data import Rows
 from tailwise.experiments.report import CANDIDATES
-from tailwise.experiments.trial import Rows, judge
+from tailwise.judging import judge
 from tailwise.tagger import Tagger
 
 
@@ -15,7 +16,7 @@ def trial():
     ids = [f"id:{i}" for i in range(150)]
     names = [f"<Label> & number {i}" for i in range(150)]
     taggers = {
-        name: Tagger.on_rows(model, data.X_train, data.Y_train, label_ids=ids, names=names)
+        name: Tagger(model).fit(data.X_train, data.Y_train, label_ids=ids, names=names)
         for name, model in (("centroid", Centroid()), ("popularity", Popularity()))
     }
     # A label that only the judged rows have.

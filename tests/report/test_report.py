@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from tailwise import evaluate
+from tailwise.data import Rows
 from tailwise.errors import InvalidInput
-from tailwise.experiments.judging import judge_metrics
 from tailwise.experiments.report import build_report
-from tailwise.experiments.trial import Rows, judge
+from tailwise.judging import judge
 from tailwise.tagger import Tagger
 
 SECTIONS = ["metrics", "frequencies", "deciles", "trade-off", "coverage", "norms", "calibration", "worst"]
@@ -67,8 +67,27 @@ def test_the_numbers_are_those_of_evaluate(trial, html):
     judged = trial.models[0]
     found = evaluate(trial.Y, judged.topk, ["psp@5"], propensity=trial.propensity, confidence=None)["psp@5"]
     assert f"{found.value:.2f} <small>[" in html
-    shown = judge_metrics(trial, ["psp@5"]).evaluations["centroid"]["psp@5"]
+    shown = trial.metrics(["psp@5"])["centroid"]["psp@5"]
     assert f"{found.value:.2f} <small>[{shown.low:.2f}, {shown.high:.2f}]</small>" in html
+
+
+def test_differences_carry_the_marks_of_the_terminal(trial, html):
+    found = trial.metrics(["p@1"]).difference("popularity", "centroid", "p@1")
+    assert found.verdict == "worse"
+    assert str(found).endswith("▼")
+    cell = f"{found.value:+.2f} <small>[{found.low:+.2f}, {found.high:+.2f}]</small> ▼"
+    assert f'<td class="worse">{cell}</td>' in html
+
+
+def test_the_bars_of_the_deciles_are_those_of_evaluate(trial, html):
+    wanted = [f"p@5:decile{d}" for d in range(1, 11)]
+    found = evaluate(
+        trial.Y, trial.models[0].topk, ["p@5", *wanted], label_counts=trial.counts, slices="deciles", confidence=None
+    )
+    assert sum(found[name].value for name in wanted) == pytest.approx(found["p@5"].value)
+    assert f"centroid, decile 1: {found['p@5:decile1'].value:.4g}" in html
+    coverage = evaluate(trial.Y, trial.models[0].topk, "coverage@20", confidence=None)["coverage@20"]
+    assert f'<tr><td class="text">20</td><td>{coverage.value:.1f}</td>' in html
 
 
 def test_a_label_unknown_to_training_counts_and_is_told(trial, html):
@@ -97,12 +116,11 @@ def test_models_with_other_label_orders_are_judged_in_one_space(trial):
     from tailwise import Centroid
 
     names = ["a", "b", "c", "d"]
-    one = Tagger.on_rows(Centroid(), X, sparse.csr_array(Y), label_ids=names)
-    two = Tagger.on_rows(Centroid(), X, sparse.csr_array(Y[:, order]), label_ids=[names[i] for i in order])
+    one = Tagger(Centroid()).fit(X, sparse.csr_array(Y), label_ids=names)
+    two = Tagger(Centroid()).fit(X, sparse.csr_array(Y[:, order]), label_ids=[names[i] for i in order])
     both = judge({"one": one, "two": two}, Rows("rows", sparse.csr_array(X), sparse.csr_array(Y), names, names), 3)
     np.testing.assert_array_equal(both.models[0].topk.labels, both.models[1].topk.labels)
-    results = judge_metrics(both, ["p@1"])
-    assert results.differences["two"]["p@1"].value == 0
+    assert both.metrics(["p@1"]).difference("two", "one", "p@1").value == 0
 
 
 def test_judging_nothing_is_refused(trial):

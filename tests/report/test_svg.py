@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailwise.experiments.report.page import page, table
+from tailwise.display import Table
+from tailwise.experiments.report.page import page
 from tailwise.experiments.report.svg import Axis, Chart, spanning
 
 values = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=8)
@@ -46,6 +47,6 @@ def test_not_a_number_is_left_out():
 
 
 def test_text_is_escaped():
-    html = page("<script>", "", [("a", "<b>", table("c<", ["<i>"], [["ok"]]))], "&")
+    html = page("<script>", "", [("a", "<b>", Table("c<", ["<i>"], [["ok"]]).html())], "&")
     assert "<script>" not in html
     assert "&lt;b&gt;" in html

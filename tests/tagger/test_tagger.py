@@ -90,7 +90,7 @@ def test_sparse_labels_with_ids():
 
 
 def test_rows_of_numbers_need_no_text_features():
-    tagger = Tagger.on_rows(Centroid(), np.eye(3, dtype=np.float32), sparse.csr_array(np.eye(3, dtype=np.float32)))
+    tagger = Tagger(Centroid()).fit(np.eye(3, dtype=np.float32), sparse.csr_array(np.eye(3, dtype=np.float32)))
     assert tagger.suggest(np.eye(3, dtype=np.float32)[:1], 1)[0][0].name == "0"
     with pytest.raises(InvalidInput, match="trained on numeric rows"):
         tagger.suggest(["text"])

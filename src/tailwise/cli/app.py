@@ -7,7 +7,6 @@ A verb is a module of this package with a function of its own name (a command) o
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
@@ -56,8 +55,6 @@ def command() -> Any:
     app.callback()(_start)
     for panel, verbs in VERBS.items():
         for verb in verbs:
-            if find_spec(f"tailwise.cli.{verb}") is None:
-                continue
             module = import_module(f"tailwise.cli.{verb}")
             if hasattr(module, "app"):
                 app.add_typer(module.app, name=verb, rich_help_panel=panel)

@@ -24,8 +24,10 @@ def list_datasets(as_json: output.Json = False) -> None:
     if as_json:
         output.emit_json(facts)
         return
+    from tailwise.display import Table
+
     rows = [[f["name"], f["size"], "here" if f["cached"] else "to fetch", f["description"]] for f in facts]
-    output.emit(output.table(["name", "size", "state", "what it is"], rows, left=4))
+    output.emit_table(Table("", ["name", "size", "state", "what it is"], rows, left=4))
 
 
 @app.command()
@@ -51,4 +53,4 @@ def info(name: Name, as_json: output.Json = False, quiet: output.Quiet = False) 
     if as_json:
         output.emit_json(facts)
     else:
-        output.emit(output.table(["", ""], [[key, f"{v:,}" if isinstance(v, int) else v] for key, v in facts.items()]))
+        output.emit_facts(facts)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tailwise.cli import inputs, output
+
+if TYPE_CHECKING:
+    from tailwise.judging import Trial
 
 Metrics = Annotated[
     str | None,
@@ -42,8 +45,7 @@ def evaluate(
     tailwise evaluate my-model eurlex-4k --metrics p@1,p@5,psp@5,recall@5:tail
     """
     output.set_quiet(quiet)
-    from tailwise.experiments.judging import default_metrics, judge_metrics
-    from tailwise.experiments.trial import judge
+    from tailwise.judging import default_metrics, judge
 
     wanted = split_names(metrics) or default_metrics(k)
     reading = inputs.Reading(
@@ -58,15 +60,12 @@ def evaluate(
     tagger = {model.resolve().name: inputs.open_tagger(model)}
     trial = judge(tagger, inputs.read_rows(data, reading, part="test"), deepest(wanted, k))
     say_unseen(trial)
-    result = judge_metrics(trial, wanted, confidence or None).evaluations[trial.models[0].name]
+    result = trial.metrics(wanted, confidence or None)[trial.models[0].name]
     say_speed(trial)
     if as_json:
-        output.emit_json(
-            {"data": trial.name, "rows": trial.Y.shape[0], "metrics": {m: as_dict(result[m]) for m in wanted}}
-        )
-        return
-    rows = [[m, f"{result[m].value:.2f}", interval(result[m])] for m in wanted]
-    output.emit(output.table(["metric", "value", "interval"], rows))
+        output.emit_json({"data": trial.name, "rows": result.n_rows, "metrics": result.to_dict()["metrics"]})
+    else:
+        output.emit_table(result.table())
 
 
 def split_names(metrics: str | None) -> list[str]:
@@ -81,7 +80,7 @@ def deepest(metrics: list[str], k: int) -> int:
     return max([k, *(request.k or 0 for request in map(parse_metric, metrics))])
 
 
-def say_unseen(trial: Any) -> None:
+def say_unseen(trial: Trial) -> None:
     """Tell how many observed labels nobody could have found."""
     if trial.unseen:
         share = 100 * trial.unseen / trial.Y.nnz
@@ -91,18 +90,8 @@ def say_unseen(trial: Any) -> None:
         )
 
 
-def say_speed(trial: Any) -> None:
+def say_speed(trial: Trial) -> None:
     """Tell how long prediction took."""
     for judged in trial.models:
         rate = trial.Y.shape[0] / max(judged.seconds, 1e-9)
         output.say(f"{judged.name}: predicted {trial.Y.shape[0]:,} rows in {judged.seconds:.1f} s ({rate:,.0f} rows/s)")
-
-
-def interval(found: Any) -> str:
-    """``[81.20, 83.00]``, or nothing where there is none."""
-    return "" if found.low != found.low else f"[{found.low:.2f}, {found.high:.2f}]"
-
-
-def as_dict(found: Any) -> dict[str, float]:
-    """A value with its interval for JSON."""
-    return {"value": found.value, "low": found.low, "high": found.high}

@@ -44,7 +44,9 @@ def experiment(
         if as_json:
             output.emit_json(QUESTIONS)
         else:
-            output.emit(output.table(["experiment", "question"], list(QUESTIONS.items()), left=2))
+            from tailwise.display import Table
+
+            output.emit_table(Table("", ["experiment", "question"], list(QUESTIONS.items()), left=2))
         return
     if quick and full:
         raise InvalidInput("--quick and --full exclude each other; give one or none")

@@ -8,7 +8,7 @@ import typer
 
 from tailwise.cli import inputs, output
 from tailwise.cli.suggest import read_text
-from tailwise.display import visible
+from tailwise.display import Table, visible
 
 
 def explain(
@@ -42,8 +42,7 @@ def explain(
             output.emit(visible(f"  {part.value:+.3f}  {part.name}"))
     for title, parts in (("for", supporting), ("against", opposing)):
         output.emit(f"\n{title}:")
-        output.emit(
-            output.table(["word", "weight"], [[part.name, f"{part.value:+.3f}"] for part in parts])
-            if parts
-            else "nothing"
-        )
+        if parts:
+            output.emit_table(Table("", ["word", "weight"], [[part.name, f"{part.value:+.3f}"] for part in parts]))
+        else:
+            output.emit("nothing")

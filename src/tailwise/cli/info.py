@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tailwise.cli import inputs, output
-from tailwise.cli.models import model_class, model_names, parameters_of
-from tailwise.display import visible
+from tailwise.models import model_class, model_names
 
 
 def info(
@@ -48,7 +47,8 @@ def info(
     if path.is_dir():
         facts = _model_facts(path)
     elif not path.exists() and what.lower() in model_names():
-        facts = _parameters(what)
+        _emit_parameters(what, as_json)
+        return
     else:
         reading = inputs.Reading(
             text_columns,
@@ -63,22 +63,17 @@ def info(
     if as_json:
         output.emit_json(facts)
     else:
-        output.emit("\n".join(f"{key}: {_shown(value)}" for key, value in facts.items()))
-
-
-def _shown(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else visible(str(value))
+        output.emit_facts(facts)
 
 
 def _model_facts(path: Path) -> dict[str, Any]:
-    from tailwise.experiments.trial import describe
-    from tailwise.persistence import read_manifest
+    from tailwise.base import XMCModel
+    from tailwise.display import describe
+    from tailwise.persistence import load, read_manifest
     from tailwise.tagger import RARITIES, Tagger
 
     manifest = read_manifest(path)
-    import tailwise
-
-    found = tailwise.load(path)
+    found = load(path)
     model = found.model_ if isinstance(found, Tagger) else found
     facts = {
         "kind": type(found).__name__,
@@ -86,10 +81,11 @@ def _model_facts(path: Path) -> dict[str, Any]:
         "written by tailwise": manifest["tailwise_version"],
         "format version": manifest["format_version"],
         "size in MB": round(sum(file["bytes"] for file in manifest["files"].values()) / 1e6, 3),
-        "labels": getattr(model, "n_labels_", None),
-        "features": getattr(model, "n_features_in_", None),
-        "scores are probabilities": getattr(model, "scores_are_probabilities", None),
     }
+    if isinstance(model, XMCModel):
+        facts["labels"] = model.n_labels_
+        facts["features"] = model.n_features_in_
+        facts["scores are probabilities"] = model.scores_are_probabilities
     if isinstance(found, Tagger):
         facts["training rows"] = found.n_samples_
         facts["takes"] = "numeric rows" if found.features_ is None else f"texts ({describe(found.features_)})"
@@ -97,16 +93,27 @@ def _model_facts(path: Path) -> dict[str, Any]:
     return facts
 
 
-def _parameters(name: str) -> dict[str, Any]:
-    """Parameters with their defaults, from the signature."""
+def _emit_parameters(name: str, as_json: bool) -> None:
+    """Parameters with their defaults and what else they may be."""
+    from tailwise.display import Table
+    from tailwise.parameters import constraints_of, signature_of
+
     cls = model_class(name)
-    facts: dict[str, Any] = {"model": f"{name}: {(cls.__doc__ or '').strip().splitlines()[0]}"}
-    for parameter in parameters_of(cls).values():
-        facts[parameter.name] = "required" if parameter.default is parameter.empty else repr(parameter.default)
-    return facts
+    summary = (cls.__doc__ or "").strip().splitlines()[0]
+    signature = signature_of(cls)
+    allowed = {parameter: str(constraint) for parameter, constraint in constraints_of(cls).items()}
+    required = {parameter for parameter in allowed if signature[parameter].default is signature[parameter].empty}
+    shown = {parameter: "" if parameter in required else repr(signature[parameter].default) for parameter in allowed}
+    if as_json:
+        parameters = {name: {"default": shown[name] or None, "takes": allowed[name]} for name in allowed}
+        output.emit_json({"model": name, "summary": summary, "parameters": parameters})
+        return
+    rows = [[parameter, shown[parameter], allowed[parameter]] for parameter in allowed]
+    output.emit_table(Table(f"{name}: {summary}", ["parameter", "default", "takes"], rows, left=3))
 
 
 def _emit_labels(tagger: Any, as_json: bool) -> None:
+    from tailwise.display import Table
     from tailwise.tagger import RARITIES
 
     counts = tagger.model_.label_counts_.tolist()
@@ -120,4 +127,4 @@ def _emit_labels(tagger: Any, as_json: bool) -> None:
     if as_json:
         output.emit_json([dict(zip(("name", "id", "rows", "rarity"), row, strict=True)) for row in rows])
     else:
-        output.emit(output.table(["label", "id", "training rows", "rarity"], rows, left=2))
+        output.emit_table(Table("", ["label", "id", "training rows", "rarity"], rows, left=2))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 if TYPE_CHECKING:
-    from tailwise.experiments.trial import Rows
+    from tailwise.data.labelled import Rows
     from tailwise.tagger import Tagger
 
 _PANEL = "How to read DATA"
@@ -101,14 +101,9 @@ class Reading(NamedTuple):
 
 def read_rows(data: str, reading: Reading, *, part: str = "train") -> Rows:
     """The rows of DATA with their labels; of a data set with training and test rows, the ``part`` asked for."""
-    from tailwise.data import Dataset, load_dataset
-    from tailwise.experiments.trial import Rows
+    from tailwise.data import Rows, load_dataset
 
-    found = load_dataset(data, **reading.options())
-    part = "test" if part == "test" and found.has_test else "train"
-    rows = getattr(found, f"X_{part}" if isinstance(found, Dataset) else f"texts_{part}")
-    ids = found.label_ids or [str(label) for label in range(found.n_labels)]
-    return Rows(found.name, rows, getattr(found, f"Y_{part}"), ids, found.label_names or ids)
+    return Rows.of(load_dataset(data, **reading.options()), part)
 
 
 def read_unlabelled(data: str, reading: Reading) -> Any:

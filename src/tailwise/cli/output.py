@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
-from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import typer
 
-from tailwise.display import visible
+from tailwise.display import Table, plain, visible
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no messages; errors still show.")]
@@ -49,41 +47,20 @@ def emit_json(value: Any) -> None:
     emit(json.dumps(plain(value), ensure_ascii=False, indent=1))
 
 
-def plain(value: Any) -> Any:
-    """``value`` made of what JSON knows.
-
-    >>> plain({"a": (1, float("nan"))})
-    {'a': [1, None]}
-    """
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if hasattr(value, "_asdict"):
-        return plain(value._asdict())
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return repr(value)
+def emit_facts(facts: dict[str, Any]) -> None:
+    """A result that is a list of named values: one a line."""
+    for name, value in facts.items():
+        emit(f"{name}: {value:,}" if type(value) is int else visible(f"{name}: {value}"))
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, left: int = 1) -> str:
-    """Aligned plain text; the first ``left`` columns to the left, the others to the right.
+def emit_table(table: Table) -> None:
+    """A result as a table: drawn in a terminal that is wide enough for it, aligned text everywhere else."""
+    text = str(table)
+    if sys.stdout.isatty():
+        from rich.console import Console
 
-    >>> print(table(["label", "n"], [["law", 12], ["tax", 3]]))
-    label   n
-    law    12
-    tax     3
-    """
-    cells = [[visible(str(cell)) for cell in row] for row in [list(columns), *rows]]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
-    lines = []
-    for row in cells:
-        aligned = [
-            cell.ljust(w) if i < left else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(aligned).rstrip())
-    return "\n".join(lines)
+        console = Console()
+        if max(map(len, text.splitlines())) + 2 * len(table.header) <= console.width:
+            console.print(table.rich())
+            return
+    emit(text)

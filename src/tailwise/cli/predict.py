@@ -55,6 +55,7 @@ def predict(
 
 def _lines(tagger: Any, rows: Any, k: int, as_json: bool) -> Any:
     """Blocks of lines, so that a file of any length is predicted in bounded memory beside its rows."""
+    from tailwise.display import plain
     from tailwise.parallel import progress, row_blocks
 
     n = rows.shape[0] if hasattr(rows, "shape") else len(rows)
@@ -64,7 +65,7 @@ def _lines(tagger: Any, rows: Any, k: int, as_json: bool) -> Any:
             advance(last - first)
             if as_json:
                 yield [
-                    json.dumps({"row": row, "labels": [output.plain(s) for s in labels]}, ensure_ascii=False)
+                    json.dumps({"row": row, "labels": [plain(s) for s in labels]}, ensure_ascii=False)
                     for row, labels in enumerate(found, start=first)
                 ]
             else:

@@ -37,7 +37,7 @@ def report(
     output.set_quiet(quiet)
     from tailwise.atomic import write_whole
     from tailwise.experiments.report import CANDIDATES, build_report
-    from tailwise.experiments.trial import judge
+    from tailwise.judging import judge
 
     reading = inputs.Reading(
         text_columns, label_column, label_separator, format, duplicates, label_names, label_base, feature_base

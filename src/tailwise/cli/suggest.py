@@ -43,15 +43,14 @@ def suggest(
     output.set_quiet(quiet)
     whole = read_text(text)
     tagger = inputs.open_tagger(model)
-    rows = tagger.rows([whole])
-    if rows.nnz == 0:
+    x = tagger.rows([whole])
+    if x.nnz == 0:
         output.warn("no word of this text was seen in training; these labels are what the model says of an empty text")
-    found = tagger.suggest(rows, k)[0]
+    found = tagger.suggest(x, k)[0]
     if as_json:
         output.emit_json(found)
         return
-    output.emit(
-        output.table(
-            ["label", "id", "score", "rarity"], [[s.name, s.id, f"{s.score:.3f}", s.rarity] for s in found], left=2
-        )
-    )
+    from tailwise.display import Table
+
+    rows = [[s.name, s.id, f"{s.score:.3f}", s.rarity] for s in found]
+    output.emit_table(Table("", ["label", "id", "score", "rarity"], rows, left=2))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tailwise.cli import inputs, output
-from tailwise.cli.models import model_names
+from tailwise.models import model_names
 
 _MODEL_HELP = f"auto, or one of {', '.join(model_names())}."
 
@@ -56,21 +56,13 @@ def train(
     tailwise train eurlex-4k -o my-model --model parabel --set n_trees=1
     """
     output.set_quiet(quiet)
-    from tailwise.cli.training import train_tagger
+    from tailwise.cli.training import make_tagger, train_tagger
 
     reading = inputs.Reading(
         text_columns, label_column, label_separator, format, duplicates, label_names, label_base, feature_base
     )
-    facts = train_tagger(
-        lambda: inputs.read_rows(data, reading),
-        model_path,
-        name=model,
-        tail=tail,
-        settings=settings or [],
-        feature_settings=feature_settings or [],
-        seed=seed,
-        jobs=jobs,
-    )
+    tagger = make_tagger(model, settings or [], feature_settings or [], tail=tail, seed=seed, jobs=jobs)
+    facts = train_tagger(tagger, lambda: inputs.read_rows(data, reading), model_path)
     if as_json:
         output.emit_json(facts)
     else:

@@ -5,86 +5,84 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from tailwise.cli.models import choose_model, make_model, model_class, parse_settings, with_tail
+import tailwise
+from tailwise.by_size import BySize
 from tailwise.cli.output import say, warn
-from tailwise.data.text_features import TextFeatures
+from tailwise.cli.settings import parse_settings
+from tailwise.data import Rows, TextFeatures
+from tailwise.display import describe
 from tailwise.errors import InvalidInput
-from tailwise.experiments.measure import measured
-from tailwise.experiments.trial import Rows, describe
+from tailwise.measure import Clock, measured
+from tailwise.models import make_model, model_class
+from tailwise.parameters import check_parameters, signature_of
 from tailwise.persistence import is_replaceable
 from tailwise.tagger import Tagger
 
 
-def train_tagger(
-    read: Callable[[], Rows],
-    path: Path,
-    *,
-    name: str,
-    tail: float,
-    settings: list[str],
-    feature_settings: list[str],
-    seed: int,
-    jobs: int | None,
-) -> dict[str, Any]:
-    """Read, choose, build, fit and save; returns what was done. Bad arguments are refused before any long work."""
-    if name != "auto":
-        parse_settings(model_class(name), settings)
-    wanted_features = parse_settings(TextFeatures, feature_settings)
+def make_tagger(
+    name: str, settings: list[str], feature_settings: list[str], *, tail: float, seed: int, jobs: int | None
+) -> Tagger:
+    """The unfitted tagger that the options ask for; a wrong one is refused here, before any data is read."""
+
+    def model(name: str) -> Any:
+        cls = model_class(name)
+        usual = {"random_state": seed, "n_jobs": jobs}
+        chosen = {key: value for key, value in usual.items() if key in signature_of(cls) and value is not None}
+        made = make_model(name, **chosen | parse_settings(cls, settings))
+        return tailwise.PropensityReranker(made, power=tail) if tail else made
+
+    features = parse_settings(TextFeatures, feature_settings, "--set-features")
+    tagger = Tagger(
+        _by_size(model) if name == "auto" else model(name), features=TextFeatures(**features) if features else None
+    )
+    check_parameters(tagger)
+    return tagger
+
+
+def _by_size(model: Callable[[str], Any]) -> BySize:
+    try:
+        return BySize(one_vs_rest=model("dismec"), tree=model("parabel"))
+    except InvalidInput as error:
+        raise InvalidInput(f"{error}. --model auto chooses dismec or parabel; name one of them with --model") from error
+
+
+def train_tagger(tagger: Tagger, read: Callable[[], Rows], path: Path) -> dict[str, Any]:
+    """Read, fit and save; returns what was done and what it cost."""
     check_writable(path)
     clock = Clock()
+
+    def step(name: str, what: str) -> None:
+        clock.begin(name)
+        say(what)
+
     with measured() as cost:
+        clock.begin("reading")
         rows = read()
-        clock.lap("reading")
-        features = TextFeatures(**wanted_features) if rows.texts is not None else None
-        if features is None and feature_settings:
-            raise InvalidInput(f"--set-features is for texts, but {rows.name} has numeric rows")
+        if tagger.features is not None and rows.texts is None:
+            raise InvalidInput(f"--set-features is for texts, but {rows.name} has numeric rows; leave it out")
         report_oddities(rows)
-        X = rows.rows
-        if features is not None:
-            say(f"turning {len(rows.rows):,} texts into features")
-            X = features.fit_transform(rows.rows)
-            clock.lap("text features")
-        if name == "auto":
-            name, reason = choose_model(X.shape[0], rows.Y.shape[1], X.nnz)
-            say(f"--model auto chose {name}. {reason}")
-        model = with_tail(make_model(name, settings, random_state=seed, n_jobs=jobs), tail)
-        say(f"training {describe(model)} on {X.shape[0]:,} rows, {X.shape[1]:,} features, {rows.Y.shape[1]:,} labels")
-        tagger = Tagger.on_rows(model, X, rows.Y, label_ids=rows.label_ids, names=rows.label_names, features=features)
-        clock.lap("training")
+        tagger.fit(rows.rows, rows.Y, label_ids=rows.label_ids, names=rows.label_names, on_step=step)
+        clock.begin("saving")
         tagger.save(path)
-        clock.lap("saving")
+        clock.stop()
     size = sum(file.stat().st_size for file in Path(path).iterdir()) / 1e6
-    times = ", ".join(f"{part} {time:.1f} s" for part, time in clock.laps.items())
+    times = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in clock.seconds.items())
     say(f"wrote {path}: {size:.1f} MB; {times}; peak memory {cost.peak_mb:,.0f} MB")
     return {
         "model": str(path),
-        "class": describe(model),
-        "rows": X.shape[0],
-        "features": X.shape[1],
-        "labels": rows.Y.shape[1],
-        "seconds": {part: round(time, 3) for part, time in clock.laps.items()},
+        "class": describe(tagger.model_),
+        "rows": tagger.n_samples_,
+        "features": tagger.model_.n_features_in_,
+        "labels": tagger.model_.n_labels_,
+        "seconds": {part: round(seconds, 3) for part, seconds in clock.seconds.items()},
         "cpu_seconds": round(cost.cpu_seconds, 3),
         "peak_mb": round(cost.peak_mb, 1),
         "size_mb": round(size, 3),
     }
-
-
-class Clock:
-    """Where the time goes: :meth:`lap` gives what passed since the last one a name."""
-
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self._last = perf_counter()
-
-    def lap(self, name: str) -> None:
-        """End a part."""
-        now = perf_counter()
-        self.laps[name], self._last = now - self._last, now
 
 
 def check_writable(path: Path) -> None:

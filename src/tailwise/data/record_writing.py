@@ -12,7 +12,7 @@ from typing import Any
 from tailwise.atomic import writing
 from tailwise.data.files import shown
 from tailwise.data.records import SEPARATOR, TEXT_FORMATS, split_labels
-from tailwise.errors import InvalidInput
+from tailwise.errors import InvalidInput, import_extra
 from tailwise.validation import check_choice
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet compute a cell
@@ -43,9 +43,9 @@ def write_records(
         _check_record(path, number, text, row)
     with writing(path) as file:
         if format == "parquet":
-            import pyarrow as pa
-            from pyarrow import parquet
-
+            pa, parquet = (
+                import_extra(module, "parquet", "writing Parquet") for module in ("pyarrow", "pyarrow.parquet")
+            )
             columns = {"text": pa.array(texts, pa.string()), "labels": pa.array(labels, pa.list_(pa.string()))}
             parquet.write_table(pa.table(columns), file)
         elif format == "jsonl":

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tailwise.data.files import check_file, max_bytes, parse_json, read_bytes, read_text, shown, too_large
-from tailwise.errors import DataFormatError, InvalidInput
+from tailwise.errors import DataFormatError, InvalidInput, import_extra
 from tailwise.validation import check_choice
 
 TEXT_FORMATS = ("jsonl", "csv", "tsv", "parquet")
@@ -154,9 +154,7 @@ def _delimited_rows(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str,
 
 
 def _parquet_rows(path: Path, choose: Callable[[int, Sequence[str]], _Columns]) -> Iterator[tuple[int, dict[str, Any]]]:
-    import pyarrow as pa
-    from pyarrow import parquet
-
+    pa, parquet = (import_extra(module, "parquet", "reading Parquet") for module in ("pyarrow", "pyarrow.parquet"))
     try:
         with parquet.ParquetFile(path) as file:
             names = file.schema_arrow.names

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tailwise.atomic import writing
+from tailwise.errors import import_extra
 
 COLOURS = ("#4C72B0", "#DD8452", "#55A868", "#C44E52", "#8172B3", "#937860", "#DA8BC3", "#8C8C8C", "#CCB974", "#64B5CD")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
@@ -13,9 +14,9 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 
 def make_figure(rows: int, columns: int, *, width: float = 4.2, height: float = 3.4) -> tuple[Any, Any]:
     """A figure and its (rows, columns) array of axes, with a light grid and no box."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    figure = import_extra("matplotlib.figure", "report", "a plot").Figure(
+        figsize=(width * columns, height * rows), layout="constrained"
+    )
     axes = figure.subplots(rows, columns, squeeze=False)
     for axis in axes.flat:
         axis.grid(True, alpha=0.3)
@@ -31,8 +32,7 @@ def line(axis: Any, i: int, x: Any, y: Any, spread: Any = None, **style: Any) ->
 
 def save(figure: Any, path: Path) -> None:
     """Write ``path``.png and ``path``.svg, without the date and with fixed names inside."""
-    from matplotlib import rc_context
-
+    rc_context = import_extra("matplotlib", "report", "a plot").rc_context
     for suffix, metadata in ((".png", {"Software": None}), (".svg", {"Date": None, "Creator": None})):
         with rc_context({"svg.hashsalt": path.name}), writing(path.with_suffix(suffix)) as file:
             figure.savefig(file, format=suffix[1:], dpi=130, metadata=metadata)

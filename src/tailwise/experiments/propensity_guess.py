@@ -14,6 +14,7 @@ import numpy as np
 
 import tailwise
 from tailwise.data import Dataset, load_dataset, make_longtail
+from tailwise.errors import import_extra
 from tailwise.experiments.catalogue import QUESTIONS
 from tailwise.experiments.running import Experiment, Record, Summary
 from tailwise.experiments.sensitivity import Sensitivity, propensity_sensitivity
@@ -29,15 +30,14 @@ MODELS: dict[str, Callable[[Record], Any]] = {
     "PWDiSMEC": lambda s: tailwise.PWDiSMEC(),
     "Parabel": lambda s: tailwise.Parabel(random_state=s["seed"]),
 }
-"""Models by name; those that this version lacks are left out."""
+"""Models by name."""
 
 
 def choose(size: str, options: Record) -> Record:
     """Data set, models and trees of each size."""
-    there = [name for name in MODELS if name in tailwise._HOME_OF]
-    usual = {"dataset": "eurlex-4k", "models": there, "trees": 10}
+    usual = {"dataset": "eurlex-4k", "models": list(MODELS), "trees": 10}
     by_size: dict[str, Record] = {
-        "quick": {"dataset": "synthetic", "models": there[:4], "trees": 2},
+        "quick": {"dataset": "synthetic", "models": list(MODELS)[:4], "trees": 2},
         "default": {},
         "full": {"trees": 50},
     }
@@ -119,8 +119,6 @@ def _at_reference(found: Sensitivity) -> tuple[int, int]:
 
 
 def _plot(found: Sensitivity) -> Any:
-    from matplotlib.colors import ListedColormap
-
     from tailwise.experiments.plotting import COLOURS, line, make_figure
 
     figure, axes = make_figure(1, 3, width=4.6)
@@ -135,7 +133,9 @@ def _plot(found: Sensitivity) -> Any:
     figure.legend(loc="outside right center", frameon=False, fontsize=8)
     field = axes[0, 2]
     field.grid(False)
-    colours = ListedColormap([COLOURS[m % 10] for m in range(len(found.models))])
+    colours = import_extra("matplotlib.colors", "report", "a plot").ListedColormap(
+        [COLOURS[m % 10] for m in range(len(found.models))]
+    )
     field.pcolormesh(
         found.b, found.a, found.winners, cmap=colours, vmin=-0.5, vmax=len(found.models) - 0.5, shading="nearest"
     )

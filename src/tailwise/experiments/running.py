@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tailwise.atomic import writing
-from tailwise.errors import InvalidInput
+from tailwise.display import plain
+from tailwise.errors import InvalidInput, import_extra
 from tailwise.parallel import map_blocks
 from tailwise.validation import check_choice, check_number
 
@@ -87,6 +87,8 @@ def run_experiment(
 
     The same experiment, size, seed and options give the same files, byte for byte, for every ``n_jobs``.
     """
+    # Asked for now, not when the cells are computed and the plots are to be drawn.
+    import_extra("matplotlib", "report", f"the experiment {experiment.name}")
     check_choice("size", size, SIZES)
     check_number("seed", seed, integer=True, low=0)
     given = {name: value for name, value in options.items() if value is not None}
@@ -176,13 +178,4 @@ def _write_summary(folder: Path, facts: Record, summary: Summary, results: Seque
 
 def _write_json(path: Path, value: Any) -> None:
     with writing(path) as file:
-        file.write((json.dumps(_finite(value), indent=1, ensure_ascii=False) + "\n").encode())
-
-
-def _finite(value: Any) -> Any:
-    """NaN and infinities as null: JSON has no word for them."""
-    if isinstance(value, dict):
-        return {name: _finite(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        file.write((json.dumps(plain(value), indent=1, ensure_ascii=False) + "\n").encode())

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tailwise.display import Printable, Table
+from tailwise.display import MARKS, Cell, Printable, Table, plain
 from tailwise.errors import InvalidInput
 from tailwise.metrics.evaluator import evaluate
-from tailwise.metrics.result import Estimate, Evaluation, finite
+from tailwise.metrics.result import Estimate, Evaluation
 from tailwise.validation import as_rng, check_number
 
 
@@ -31,11 +31,16 @@ class Difference:
             return "unclear"
         return "better" if (self.low > 0) == self.higher_is_better else "worse"
 
-    def __str__(self) -> str:
+    def cell(self) -> Cell:
+        """The value with its interval and its verdict; without an interval there is none."""
         if np.isnan(self.value):
-            return "–"
-        mark = {"better": " ▲", "worse": " ▼", "unclear": " ="}[self.verdict]
-        return f"{self.value:+.2f} [{self.low:+.2f}, {self.high:+.2f}]{mark}"
+            return Cell("–")
+        if np.isnan(self.low):
+            return Cell(f"{self.value:+.2f}")
+        return Cell(f"{self.value:+.2f}", f"[{self.low:+.2f}, {self.high:+.2f}]", self.verdict)
+
+    def __str__(self) -> str:
+        return str(self.cell())
 
 
 class Comparison(Printable):
@@ -45,7 +50,7 @@ class Comparison(Printable):
     b is than a.
     """
 
-    def __init__(self, evaluations: Mapping[str, Evaluation], baseline: str, confidence: float) -> None:
+    def __init__(self, evaluations: Mapping[str, Evaluation], baseline: str, confidence: float | None) -> None:
         self.evaluations = dict(evaluations)
         self.baseline, self.confidence = baseline, confidence
 
@@ -61,7 +66,7 @@ class Comparison(Printable):
         return Difference(value, *self._interval(value, a, b), a.higher_is_better)
 
     def _interval(self, value: float, a: Estimate, b: Estimate) -> tuple[float, float]:
-        if a.resample is not None and b.resample is not None:
+        if self.confidence is not None and a.resample is not None and b.resample is not None:
             return a.resample.minus(b.resample).interval(value, self.confidence)
         # Hoeffding's intervals were made with half the error each, so both hold at once.
         return a.low - b.high, a.high - b.low
@@ -75,6 +80,8 @@ class Comparison(Printable):
 
     def verdicts(self) -> list[str]:
         """One sentence a model: on which metrics it is better, worse, or not clearly different."""
+        if self.confidence is None:
+            return []
         sentences = []
         for name, differences in self.differences().items():
             by_verdict: dict[str, list[str]] = {"better": [], "worse": [], "unclear": []}
@@ -90,26 +97,23 @@ class Comparison(Printable):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain numbers and strings, ready for JSON (NaN becomes None)."""
-        return {
-            "baseline": self.baseline,
-            "confidence": self.confidence,
-            "models": {
-                name: {metric: finite(estimate.value) for metric, estimate in evaluation.items()}
-                for name, evaluation in self.evaluations.items()
-            },
-            "differences": {
-                name: {
-                    metric: {
-                        "value": finite(d.value),
-                        "low": finite(d.low),
-                        "high": finite(d.high),
-                        "verdict": d.verdict,
+        return plain(
+            {
+                "baseline": self.baseline,
+                "confidence": self.confidence,
+                "models": {
+                    name: {metric: estimate.value for metric, estimate in evaluation.items()}
+                    for name, evaluation in self.evaluations.items()
+                },
+                "differences": {
+                    name: {
+                        metric: {"value": d.value, "low": d.low, "high": d.high, "verdict": d.verdict}
+                        for metric, d in differences.items()
                     }
-                    for metric, d in differences.items()
-                }
-                for name, differences in self.differences().items()
-            },
-        }
+                    for name, differences in self.differences().items()
+                },
+            }
+        )
 
     def table(self) -> Table:
         """Metrics down; each model's value, then its difference to the baseline."""
@@ -119,13 +123,17 @@ class Comparison(Printable):
             [
                 metric,
                 *(f"{evaluation[metric].value:.2f}" for evaluation in self.evaluations.values()),
-                *(str(by_metric[metric]) for by_metric in differences.values()),
+                *(by_metric[metric].cell() for by_metric in differences.values()),
             ]
             for metric in self[self.baseline]
         ]
         first = self[self.baseline]
-        title = f"{first.n_rows:,} rows, {first.n_labels:,} labels; paired differences, {self.confidence:.0%} intervals"
-        return Table(title, header, rows, ["▲ better  ▼ worse  = no clear difference", *self.verdicts()])
+        title = f"{first.n_rows:,} rows, {first.n_labels:,} labels"
+        if self.confidence is None or not differences:
+            return Table(title, header, rows)
+        title += f"; paired differences, {self.confidence:.0%} intervals"
+        marks = f"{MARKS['better']} better  {MARKS['worse']} worse  {MARKS['unclear']} no clear difference"
+        return Table(title, header, rows, [marks, *self.verdicts()])
 
     def __repr__(self) -> str:
         return f"Comparison({'; '.join(self.verdicts())})"
@@ -137,7 +145,7 @@ def compare(
     metrics: str | Iterable[str] | None = None,
     propensity: Any = None,
     label_counts: Any = None,
-    confidence: float = 0.95,
+    confidence: float | None = 0.95,
     *,
     baseline: str | None = None,
     random_state: Any = 0,
@@ -147,7 +155,8 @@ def compare(
 
     ``topks`` maps names to predictions for the rows of ``Y_true``; the other models are set against ``baseline``, by
     default the first. Every bootstrap replicate draws the same rows for all models. Each interval holds by itself at
-    the level ``confidence``: among twenty metrics without any difference, about one will look clear at 0.95.
+    the level ``confidence``: among twenty metrics without any difference, about one will look clear at 0.95. None
+    computes no intervals, and no verdicts.
     Further arguments are those of :func:`evaluate`.
 
     >>> Y = [[1, 0], [0, 1], [1, 0], [1, 0]]
@@ -160,8 +169,10 @@ def compare(
     baseline = next(iter(topks)) if baseline is None else baseline
     if baseline not in topks:
         raise InvalidInput(f"baseline={baseline!r} is not one of {', '.join(map(repr, topks))}")
-    check_number("confidence", confidence, low=0, high=1, open_low=True, open_high=True)
-    level = confidence if options.get("interval", "bootstrap") == "bootstrap" else (1 + confidence) / 2
+    level = confidence
+    if confidence is not None:
+        check_number("confidence", confidence, low=0, high=1, open_low=True, open_high=True)
+        level = confidence if options.get("interval", "bootstrap") == "bootstrap" else (1 + confidence) / 2
     seed = int(as_rng(random_state).integers(2**31))
     evaluations = {
         name: evaluate(Y_true, topk, metrics, propensity, label_counts, level, random_state=seed, **options)

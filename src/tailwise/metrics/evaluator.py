@@ -39,7 +39,7 @@ class Evaluator:
     interval : "bootstrap" or "hoeffding"
         Bootstrap over rows (label metrics: jackknife over rows, because a bootstrap replicate has fewer distinct
         labels than the data and would miss the value); or Hoeffding's inequality, wide but free of assumptions.
-    slices : "counts", "quantiles", (low, high), or mapping of names to masks
+    slices : "counts", "quantiles", "deciles", (low, high), or mapping of names to masks
         See :func:`label_slices`.
     normalize : bool
         Report propensity-scored gains relative to the best ranking of the observed labels (as is usual). False

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tailwise.display import Printable, Table
+from tailwise.display import Cell, Printable, Table, plain
 from tailwise.errors import InvalidInput
 from tailwise.metrics.intervals import Resample
 from tailwise.metrics.names import Request
@@ -31,10 +31,14 @@ class Estimate:
     def __float__(self) -> float:
         return self.value
 
-    def __str__(self) -> str:
+    def cell(self) -> Cell:
+        """The value, with its interval as the detail."""
         if np.isnan(self.value):
-            return "–"
-        return f"{self.value:.2f}" + ("" if np.isnan(self.low) else f" [{self.low:.2f}, {self.high:.2f}]")
+            return Cell("–")
+        return Cell(f"{self.value:.2f}", "" if np.isnan(self.low) else f"[{self.low:.2f}, {self.high:.2f}]")
+
+    def __str__(self) -> str:
+        return str(self.cell())
 
 
 class Evaluation(Printable, Mapping[str, Estimate]):
@@ -64,27 +68,18 @@ class Evaluation(Printable, Mapping[str, Estimate]):
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain numbers and strings, ready for JSON (NaN becomes None)."""
         metrics = {
-            name: {
-                "value": finite(estimate.value),
-                "low": finite(estimate.low),
-                "high": finite(estimate.high),
-                "method": estimate.method,
-            }
-            for name, estimate in self.items()
+            name: {"value": e.value, "low": e.low, "high": e.high, "method": e.method} for name, e in self.items()
         }
-        return {
-            "n_rows": self.n_rows,
-            "n_labels": self.n_labels,
-            "confidence": self.confidence,
-            "metrics": metrics,
-        }
+        return plain(
+            {"n_rows": self.n_rows, "n_labels": self.n_labels, "confidence": self.confidence, "metrics": metrics}
+        )
 
     def table(self) -> Table:
         """Metrics down, slices across."""
         slices = list(dict.fromkeys(request.slice for request in self.requests.values()))
-        cells: dict[str, dict[str | None, str]] = {}
+        cells: dict[str, dict[str | None, Cell]] = {}
         for text, request in self.requests.items():
-            cells.setdefault(request.base, {})[request.slice] = str(self[text])
+            cells.setdefault(request.base, {})[request.slice] = self[text].cell()
         rows = [[base, *(by_slice.get(name, "") for name in slices)] for base, by_slice in cells.items()]
         header = ["metric", *("value" if name is None else name for name in slices)]
         return Table(f"{self.n_rows:,} rows, {self.n_labels:,} labels", header, rows, self._notes())
@@ -101,8 +96,3 @@ class Evaluation(Printable, Mapping[str, Estimate]):
 
     def __repr__(self) -> str:
         return f"Evaluation({', '.join(f'{name}={estimate}' for name, estimate in self.items())})"
-
-
-def finite(value: float) -> float | None:
-    """The value, or None where JSON has no number for it."""
-    return float(value) if np.isfinite(value) else None

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tailwise.base import XMCModel
+from tailwise.errors import import_extra
 
 
 def classifier_norms(model: XMCModel) -> np.ndarray:
@@ -26,8 +27,7 @@ def classifier_norms(model: XMCModel) -> np.ndarray:
 
 def plot_classifier_norms(models: dict[str, XMCModel], ax: Any = None, n_bins: int = 20) -> Any:
     """Mean norm by label frequency for each named model, in bins of equally many labels. Returns the axes."""
-    import matplotlib.pyplot as plt
-
+    plt = import_extra("matplotlib.pyplot", "report", "plot_classifier_norms")
     ax = ax or plt.subplots(figsize=(5, 4), layout="constrained")[1]
     for name, model in models.items():
         norms = classifier_norms(model)

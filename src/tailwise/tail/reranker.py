@@ -88,6 +88,11 @@ class PropensityReranker(Wrapper):
         return why.then(f"probability × (1/p)^{self.power_:g}, 1/p = {self.inverse_propensity_[label]:.4g}", gain)
 
 
+def unranked(model: XMCModel) -> XMCModel:
+    """The fitted model whose candidates ``model`` ranks by propensity, or ``model`` itself."""
+    return model.base_ if isinstance(model, PropensityReranker) else model
+
+
 class CentroidReranker(Wrapper):
     """Re-rank any model as PfastreXML does: ``α ln P(l | x) + (1 - α) ln q_l(x)`` with centroid classifiers q.
 

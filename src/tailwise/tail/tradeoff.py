@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
-from tailwise.errors import InvalidInput
+from tailwise.errors import InvalidInput, import_extra
 from tailwise.metrics import evaluate
 from tailwise.metrics.names import METRIC, parse_metric
 from tailwise.parameters import Constraint, Number, OrNone
@@ -67,8 +67,7 @@ class TradeOffCurve(NamedTuple):
 
     def plot(self, x: str = "p@1", y: str = "psp@1", ax: Any = None, chosen: float | None = None) -> Any:
         """Draw metric ``y`` against ``x`` along the knob; marks the ends and the ``chosen`` power. Returns the axes."""
-        import matplotlib.pyplot as plt
-
+        plt = import_extra("matplotlib.pyplot", "report", "TradeOffCurve.plot")
         ax = ax or plt.subplots(figsize=(5, 4), layout="constrained")[1]
         xs, ys = self.column(x), self.column(y)
         ax.plot(xs, ys, marker="o", markersize=3)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tailwise.experiments.judging import default_metrics, judge_metrics
+from tailwise.display import Table, describe
 from tailwise.experiments.report import sections
-from tailwise.experiments.report.page import cards, page, table, tags
-from tailwise.experiments.trial import Trial
+from tailwise.experiments.report.page import cards, page
+from tailwise.judging import Trial, default_metrics, usual_ks
 
 __all__ = ["CANDIDATES", "build_report"]
 
@@ -16,18 +16,15 @@ CANDIDATES = 50
 def build_report(trial: Trial, *, k: int = 5, title: str | None = None) -> str:
     """The report as HTML: works without a network, on a phone, by keyboard, in light and dark.
 
-    ``trial`` comes from :func:`~tailwise.experiments.trial.judge` with at least :data:`CANDIDATES` labels a row.
+    ``trial`` comes from :func:`~tailwise.judging.judge` with at least :data:`CANDIDATES` labels a row.
     """
     import tailwise
 
-    wanted = default_metrics(k)
     names = [judged.name for judged in trial.models]
-    ks = tuple(sorted({1, *(i for i in (3, 5) if i < k), k}))
-    results = judge_metrics(trial, wanted)
     parts = [
-        ("metrics", "Metrics", sections.metrics(trial, results.evaluations, results.differences, k)),
+        ("metrics", "Metrics", sections.metrics(trial.metrics(default_metrics(k)), k)),
         ("frequencies", "Label frequencies", sections.frequencies(trial)),
-        ("deciles", "Precision by label frequency", sections.deciles(trial, ks)),
+        ("deciles", "Precision by label frequency", sections.deciles(trial, usual_ks(k))),
         ("trade-off", "Precision against the tail", sections.trade_off(trial, k)),
         ("coverage", "Coverage", sections.coverage(trial)),
         ("norms", "Classifier norms", sections.norms(trial)),
@@ -50,6 +47,7 @@ def _lead(trial: Trial) -> str:
         ]
     )
     lines = [
-        [tags(j.name), tags(j.model), f"{j.seconds:.1f} s", f"{rows / max(j.seconds, 1e-9):,.0f}"] for j in trial.models
+        [j.name, describe(j.tagger.model_), f"{j.seconds:.1f} s", f"{rows / max(j.seconds, 1e-9):,.0f}"]
+        for j in trial.models
     ]
-    return figures + table("Models", ["model", "what it is", "prediction", "rows a second"], lines, text_columns=(0, 1))
+    return figures + Table("Models", ["model", "what it is", "prediction", "rows a second"], lines, left=2).html()

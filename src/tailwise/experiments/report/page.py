@@ -14,24 +14,6 @@ def tags(text: object) -> str:
     return escape(str(text))
 
 
-def table(
-    caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, text_columns: Sequence[int] = (0,)
-) -> str:
-    """A table that scrolls sideways on a narrow screen, by finger and by keyboard; cells are HTML already."""
-
-    def cell(kind: str, i: int, content: str) -> str:
-        scope = ' scope="col"' if kind == "th" else ""
-        style = ' class="text"' if i in text_columns else ""
-        return f"<{kind}{scope}{style}>{content}</{kind}>"
-
-    head = "".join(cell("th", i, tags(name)) for i, name in enumerate(columns))
-    body = "".join("<tr>" + "".join(cell("td", i, str(c)) for i, c in enumerate(row)) + "</tr>" for row in rows)
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{tags(caption)}"><table>'
-        f"<caption>{tags(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
-
-
 def legend(names: Sequence[str]) -> str:
     """Which mark belongs to which series; nothing for a single one."""
     if len(names) < 2:

@@ -6,66 +6,51 @@ from typing import Any
 
 import numpy as np
 
+from tailwise.base import TopK
+from tailwise.display import MARKS, Table
 from tailwise.experiments.report import facts
-from tailwise.experiments.report.page import figure, plots, table, tags
+from tailwise.experiments.report.page import figure, plots, tags
 from tailwise.experiments.report.svg import Axis, Chart, spanning
-from tailwise.experiments.trial import Judged, Trial
+from tailwise.judging import Trial
+from tailwise.metrics import Comparison, Evaluation, evaluate, label_slices
+from tailwise.tagger import RARITIES
 from tailwise.tail import trade_off_curve
 
 _SNIPPET = 320
 
 
-def metrics(trial: Trial, results: dict[str, Any], differences: dict[str, Any], k: int) -> str:
+def metrics(found: Comparison, k: int) -> str:
     """Every metric of every model with its interval, and paired differences to the first model."""
-    names = [judged.name for judged in trial.models]
-    wanted = list(next(iter(results.values())))
-    rows = [[f"<b>{tags(metric)}</b>", *(_with_interval(results[name][metric]) for name in names)] for metric in wanted]
-    html = table("In percent, with 95 % intervals from resampling the rows", ["metric", *names], rows)
-    if differences:
-        rows = [
-            [f"<b>{tags(metric)}</b>", *(_difference(found[metric]) for found in differences.values())]
-            for metric in wanted
-        ]
-        caption = f"Difference to {names[0]}, row by row on the same rows; bold where the interval excludes 0"
-        html += table(caption, ["metric", *differences], rows)
-    return html + _interval_chart(trial, results, k)
+    wanted = list(found[found.baseline])
+    rows = [[metric, *(evaluation[metric].cell() for evaluation in found.evaluations.values())] for metric in wanted]
+    caption = "In percent, with 95 % intervals from resampling the rows"
+    html = Table(caption, ["metric", *found.evaluations], rows).html()
+    if differences := found.differences():
+        rows = [[metric, *(by_metric[metric].cell() for by_metric in differences.values())] for metric in wanted]
+        caption = (
+            f"Difference to {found.baseline}, row by row on the same rows; {MARKS['better']} better, "
+            f"{MARKS['worse']} worse, {MARKS['unclear']} no clear difference: the interval holds 0"
+        )
+        html += Table(caption, ["metric", *differences], rows).html()
+    return html + _interval_chart(found.evaluations, k)
 
 
-def _interval_chart(trial: Trial, results: dict[str, Any], k: int) -> str:
-    shown = [
-        m
-        for m in (f"p@{k}", f"psp@{k}", f"ndcg@{k}", f"recall@{k}", f"coverage@{k}")
-        if m in next(iter(results.values()))
-    ]
+def _interval_chart(results: dict[str, Evaluation], k: int) -> str:
+    shown = [f"p@{k}", f"psp@{k}", f"ndcg@{k}", f"recall@{k}", f"coverage@{k}"]
     chart = Chart(
         "Main metrics with their intervals",
         Axis("", -0.5, len(shown) - 0.5, ticks=range(len(shown)), names=shown),
         Axis("percent", 0, 100),
     )
-    width = 0.7 / max(1, len(trial.models))
-    for s, judged in enumerate(trial.models):
+    width = 0.7 / len(results)
+    for s, (name, evaluation) in enumerate(results.items()):
         for i, metric in enumerate(shown):
-            found = results[judged.name][metric]
+            found = evaluation[metric]
             left = i - 0.35 + s * width
-            chart.bar(left, left + width * 0.92, found.value, series=s, name=f"{judged.name} {metric}")
+            chart.bar(left, left + width * 0.92, found.value, series=s, name=f"{name} {metric}")
             if np.isfinite(found.low) and np.isfinite(found.high):
                 chart.interval(left + width * 0.46, found.low, found.high, series=5)
-    return plots(
-        figure(chart.svg(), "The main metrics; the thin lines are the intervals.", [m.name for m in trial.models])
-    )
-
-
-def _with_interval(found: Any) -> str:
-    if not np.isfinite(found.low):
-        return f"{found.value:.2f}"
-    return f"{found.value:.2f} <small>[{found.low:.2f}, {found.high:.2f}]</small>"
-
-
-def _difference(found: Any) -> str:
-    text = f"{found.value:+.2f} <small>[{found.low:+.2f}, {found.high:+.2f}]</small>"
-    if found.low > 0 or found.high < 0:
-        return f'<b class="{"up" if found.value > 0 else "down"}">{text}</b>'
-    return text
+    return plots(figure(chart.svg(), "The main metrics; the thin lines are the intervals.", list(results)))
 
 
 def frequencies(trial: Trial) -> str:
@@ -81,11 +66,11 @@ def frequencies(trial: Trial) -> str:
     start = 0.9
     for s, size in enumerate(np.cumsum(sizes)):
         if sizes[s]:
-            chart.region(start, size, facts.SLICES[s], s)
+            chart.region(start, size, RARITIES[s], s)
             start = size
     chart.line(rank, counts[rank - 1], name="label", points=False)
     rows = []
-    for s, name in enumerate(facts.SLICES):
+    for s, name in enumerate(RARITIES):
         members = (trial.slices == s) & (trial.counts > 0)
         inside = trial.counts[members]
         relevant = int(members[trial.Y.indices].sum())
@@ -105,45 +90,56 @@ def frequencies(trial: Trial) -> str:
             f"{100 * trial.unseen / max(1, trial.Y.nnz):.1f} %",
         ]
     )
-    shares = table(
+    shares = Table(
         "The slices", ["slice", "labels", "training rows a label", "share of the labels observed here"], rows
-    )
+    ).html()
     few = 100 * float((counts < 5).mean()) if counts.size else 0.0
     caption = f"{few:.0f} % of the labels have fewer than 5 training rows. Both axes are logarithmic."
     return plots(figure(chart.svg(), caption)) + shares
 
 
-def deciles(trial: Trial, ks: tuple[int, ...]) -> str:
-    """P@k and PSP@k split by the frequency decile of the labels that earned them."""
-    found = [facts.by_decile(trial.Y, m.topk, trial.counts, trial.inverse, ks) for m in trial.models]
-    names = [m.name for m in trial.models]
-    pieces = []
-    for k in ks:
-        for what, title in (("precision", f"P@{k}"), ("scored", f"PSP@{k}")):
-            values = [getattr(f, what)[k] for f in found]
-            pieces.append(_decile_chart(f"{title} earned in each decile", f"{title}, percent", names, values))
-    pieces.append(
-        _decile_chart(f"Recall@{ks[-1]} within each decile", "recall, percent", names, [f.recall for f in found])
-    )
+def deciles(trial: Trial, ks: list[int]) -> str:
+    """P@k, PSP@k and recall by the frequency decile of the labels."""
+    masks = label_slices(trial.counts, "deciles")
+    kinds = [f"{metric}@{k}" for k in ks for metric in ("p", "psp")] + [f"recall@{ks[-1]}"]
+    wanted = [f"{kind}:{decile}" for kind in kinds for decile in masks]
+    found = {
+        judged.name: evaluate(
+            trial.Y,
+            judged.topk,
+            wanted,
+            propensity=trial.propensity,
+            label_counts=trial.counts,
+            slices="deciles",
+            confidence=None,
+        )
+        for judged in trial.models
+    }
+    names = list(found)
+    pieces = [
+        _decile_chart(
+            f"{kind.upper()} by decile",
+            f"{kind.upper()}, percent",
+            names,
+            [np.array([result[f"{kind}:{decile}"].value for decile in masks]) for result in found.values()],
+        )
+        for kind in kinds
+    ]
+    shown = kinds[-3:]
     rows = []
-    for d in range(10):
-        one = found[0]
-        cells = [str(d + 1), f"{one.rows_from[d]:,} – {one.rows_to[d]:,}"]
-        for f in found:
-            cells += [f"{f.precision[ks[-1]][d]:.2f}", f"{f.scored[ks[-1]][d]:.2f}", f"{f.recall[d]:.1f}"]
-        rows.append(cells)
-    columns = ["decile", "training rows"]
-    for name in names:
-        columns += [f"{name} P@{ks[-1]}", f"{name} PSP@{ks[-1]}", f"{name} recall"]
+    for d, (decile, mask) in enumerate(masks.items(), start=1):
+        inside = trial.counts[mask]
+        most = inside.max(initial=0)
+        values = [result[f"{kind}:{decile}"].cell() for result in found.values() for kind in shown]
+        rows.append([d, f"{most:,} – {inside.min(initial=most):,}", *values])
+    columns = ["decile", "training rows", *(f"{name} {kind.upper()}" for name in names for kind in shown)]
     intro = (
         "<p>Labels seen in training, in ten groups of equal size; decile 1 holds the most frequent ones. "
-        "The bars of P@k and PSP@k add up to the metric; recall is that within the decile.</p>"
+        "The bars of P@k add up to P@k over all labels seen in training; PSP@k is relative to the best ranking of the "
+        "decile's labels, and recall is the share of them that is found.</p>"
     )
-    return (
-        intro
-        + plots(*pieces)
-        + f"<details><summary>The numbers as a table</summary>{table('By decile', columns, rows)}</details>"
-    )
+    numbers = Table("By decile", columns, rows).html()
+    return intro + plots(*pieces) + f"<details><summary>The numbers as a table</summary>{numbers}</details>"
 
 
 def _decile_chart(title: str, caption: str, names: list[str], values: list[np.ndarray]) -> str:
@@ -151,9 +147,9 @@ def _decile_chart(title: str, caption: str, names: list[str], values: list[np.nd
     chart = Chart(title, x, spanning(caption, *values, zero=True))
     width = 0.8 / len(values)
     for s, heights in enumerate(values):
-        for d, height in enumerate(heights):
+        for d in np.flatnonzero(np.isfinite(heights)):
             left = d + 0.6 + s * width
-            chart.bar(left, left + width * 0.92, float(height), series=s, name=f"{names[s]}, decile {d + 1}")
+            chart.bar(left, left + width * 0.92, float(heights[d]), series=s, name=f"{names[s]}, decile {d + 1}")
     return figure(chart.svg(), title, names)
 
 
@@ -164,7 +160,7 @@ def trade_off(trial: Trial, k: int) -> str:
     wanted = [f"{kind}@{at}" for at in ks for kind in ("p", "psp")]
     steps = [t / 10 for t in range(11)]
     curves = [
-        trade_off_curve(m.candidates, m.chances, trial.Y, trial.propensity, powers=steps, metrics=wanted)
+        trade_off_curve(*facts.candidates_of(trial, m), trial.Y, trial.propensity, powers=steps, metrics=wanted)
         for m in trial.models
     ]
     pieces = []
@@ -182,7 +178,7 @@ def trade_off(trial: Trial, k: int) -> str:
             [f"{t:.1f}", *(f"{x[i]:.2f} / {y[i]:.2f}" for x, y in zip(xs, ys, strict=True))]
             for i, t in enumerate(steps)
         ]
-        numbers = table(f"P@{at} / PSP@{at} by t", ["t", *names], rows)
+        numbers = Table(f"P@{at} / PSP@{at} by t", ["t", *names], rows).html()
         pieces.append(
             figure(chart.svg(), "The large mark is t = 0 (scores as they are), the far end t = 1.", names, numbers)
         )
@@ -198,21 +194,23 @@ def coverage(trial: Trial) -> str:
     """How many different labels are found somewhere, by k."""
     ks = [k for k in (1, 2, 3, 4, 5, 7, 10, 15, 20) if k <= trial.models[0].topk.labels.shape[1]]
     names = [m.name for m in trial.models]
-    curves = [facts.coverage_curve(trial.Y, m.topk, ks) for m in trial.models]
+    wanted = [f"coverage@{k}" for k in ks]
+    results = [evaluate(trial.Y, m.topk, wanted, confidence=None) for m in trial.models]
+    curves = [[result[metric].value for metric in wanted] for result in results]
     chart = Chart("Coverage@k", Axis("k", 0, ks[-1] * 1.03), spanning("coverage, percent", *curves, zero=True))
     for s, curve in enumerate(curves):
         chart.line(ks, curve, series=s, name=names[s])
     rows = [[str(k), *(f"{c[i]:.1f}" for c in curves)] for i, k in enumerate(ks)]
     caption = "Distinct labels found in some row's top k, of the distinct labels of these rows."
-    return plots(figure(chart.svg(), caption, names, table("Coverage@k, percent", ["k", *names], rows)))
+    return plots(figure(chart.svg(), caption, names, Table("Coverage@k, percent", ["k", *names], rows).html()))
 
 
 def norms(trial: Trial) -> str:
     """Classifier norms against label frequency."""
     groups = [
-        (s, m, facts.norms_by_frequency(m.norms, trial.counts))
+        (s, m, facts.norms_by_frequency(norms, trial.counts))
         for s, m in enumerate(trial.models)
-        if m.norms is not None
+        if (norms := facts.norms_of(trial, m)) is not None
     ]
     if not groups:
         return (
@@ -237,10 +235,11 @@ def calibration(trial: Trial, k: int) -> str:
     """How often a prediction of a given score is right."""
     pieces = []
     for s, judged in enumerate(trial.models):
-        found = facts.reliability(trial.Y, judged.topk.padded(k), judged.probabilities)
-        x = Axis("score", 0, 1) if judged.probabilities else spanning("score (not a probability)", found.score)
+        probabilities = judged.tagger.model_.scores_are_probabilities
+        found = facts.reliability(trial.Y, judged.topk.padded(k), probabilities)
+        x = Axis("score", 0, 1) if probabilities else spanning("score (not a probability)", found.score)
         chart = Chart(f"Calibration of {judged.name}", x, Axis("share that is right", 0, 1))
-        if judged.probabilities:
+        if probabilities:
             chart.guide(0, 0, 1, 1)
         chart.line(found.score, found.observed, series=s, name=judged.name)
         rows = [
@@ -250,9 +249,8 @@ def calibration(trial: Trial, k: int) -> str:
             caption = f"{judged.name}: expected calibration error {found.error:.1f} points; the dashed line is perfect."
         else:
             caption = f"{judged.name}: its scores are not probabilities; the line shows what a score is worth."
-        pieces.append(
-            figure(chart.svg(), caption, (), table("Bins of equal size", ["mean score", "right", "predictions"], rows))
-        )
+        numbers = Table("Bins of equal size", ["mean score", "right", "predictions"], rows)
+        pieces.append(figure(chart.svg(), caption, (), numbers.html()))
     intro = (
         f"<p>The top {k} predictions of every row, in bins by score. "
         "Unobserved labels count as wrong, although some are missing labels.</p>"
@@ -265,15 +263,14 @@ def worst(trial: Trial, k: int) -> str:
     judged = trial.models[0]
     topk = judged.topk.padded(k)
     html = f"<p>By F1 over the top {k} of {tags(judged.name)}, labels with the most test rows first.</p>"
-    for s, name in enumerate(facts.SLICES):
+    for s, name in enumerate(RARITIES):
         labels = facts.worst_labels(trial.Y, topk, trial.counts, trial.slices == s)
-        cards = "".join(_card(trial, judged, topk, label) for label in labels)
+        cards = "".join(_card(trial, topk, label) for label in labels)
         html += f"<h3>{name.capitalize()}</h3>{cards or '<p>No label of this slice occurs in these rows.</p>'}"
     return html
 
 
-def _card(trial: Trial, judged: Judged, topk: Any, worst_label: facts.WorstLabel) -> str:
-    w = worst_label
+def _card(trial: Trial, topk: TopK, w: facts.WorstLabel) -> str:
     name, label_id = trial.label_names[w.label], trial.label_ids[w.label]
     head = tags(name) + (f" <small class='soft'>{tags(label_id)}</small>" if label_id != name else "")
     facts_line = (
@@ -285,7 +282,7 @@ def _card(trial: Trial, judged: Judged, topk: Any, worst_label: facts.WorstLabel
     return f'<article><h4>{head}</h4><p class="soft">{facts_line}</p>{details}</article>'
 
 
-def _example(trial: Trial, topk: Any, row: int, label: int) -> str:
+def _example(trial: Trial, topk: TopK, row: int, label: int) -> str:
     truth = trial.Y.indices[trial.Y.indptr[row] : trial.Y.indptr[row + 1]]
     given = [int(one) for one in topk.labels[row] if one >= 0]
     text = f"row {row:,}"

@@ -1,8 +1,7 @@
-"""Judging taggers on labelled rows: predictions of several models in one common space of labels."""
+"""Judging taggers on labelled rows: predictions of several models in one common space of labels, and their metrics."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -11,57 +10,39 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
+from tailwise.data.labelled import Rows
 from tailwise.errors import InvalidInput
+from tailwise.metrics import Comparison, compare, evaluate
 from tailwise.parallel import progress, row_blocks
 from tailwise.propensity import JainPropensity, jain_inverse
 from tailwise.tagger import Tagger
-from tailwise.tail import PropensityReranker, TradeOff, classifier_norms
-from tailwise.tail.wrapper import as_probabilities
 
 _ROWS_A_BLOCK = 2000
 
 
-class Rows(NamedTuple):
-    """Rows to learn from or to be judged on: texts or rows of X, with their observed labels."""
+class Judged(NamedTuple):
+    """One tagger's best labels for the rows of a :class:`Trial`."""
+
+    name: str
+    tagger: Tagger
+    columns: np.ndarray
+    """(n_labels + 1,) int32: where the tagger's labels stand in the trial's space; the last entry is -1, for none."""
+    topk: TopK
+    seconds: float
+    """Time to predict all rows, text features included."""
+
+    def in_trial(self, topk: TopK) -> TopK:
+        """Predictions of this tagger's model in the trial's space of labels."""
+        return TopK(self.columns[topk.labels], topk.scores)
+
+
+class Trial(NamedTuple):
+    """Rows with their observed labels, and the taggers judged on them."""
 
     name: str
     rows: Any
     """A list of texts or a CSR matrix."""
     Y: sparse.csr_array
-    label_ids: list[str]
-    label_names: list[str]
-
-    @property
-    def texts(self) -> Sequence[str] | None:
-        """The texts, where rows are texts."""
-        return None if sparse.issparse(self.rows) else self.rows
-
-
-class Judged(NamedTuple):
-    """One model's best candidates for the rows of a :class:`Trial`, and what is known of the model."""
-
-    name: str
-    model: str
-    """Class and the parameters that differ from the defaults."""
-    topk: TopK
-    probabilities: bool
-    """Whether the scores are."""
-    candidates: TopK
-    """As ``topk``, before a trade-off towards rare labels ranked it anew."""
-    chances: np.ndarray
-    """The candidates' scores on the scale [0, 1]."""
-    norms: np.ndarray | None
-    """(n_labels,) norm of each label's weights, where the model is linear."""
-    seconds: float
-    """Time to predict all rows, text features included."""
-
-
-class Trial(NamedTuple):
-    """Rows with their observed labels, and the models judged on them."""
-
-    name: str
-    Y: sparse.csr_array
-    texts: Sequence[str] | None
     label_ids: list[str]
     label_names: list[str]
     counts: np.ndarray
@@ -73,14 +54,50 @@ class Trial(NamedTuple):
     models: list[Judged]
 
     @property
-    def inverse(self) -> np.ndarray:
-        """Inverse propensities."""
-        return 1.0 / self.propensity
+    def texts(self) -> Sequence[str] | None:
+        """The texts, where rows are texts."""
+        return None if sparse.issparse(self.rows) else self.rows
 
     @property
     def unseen(self) -> int:
         """How many observed labels of the rows no model saw in training."""
         return int((self.counts[self.Y.indices] == 0).sum())
+
+    def metrics(self, metrics: Sequence[str], confidence: float | None = 0.95) -> Comparison:
+        """The metrics of every model with intervals, and paired differences to the first model."""
+        options: dict[str, Any] = {"propensity": self.propensity, "label_counts": self.counts, "confidence": confidence}
+        first, *others = self.models
+        if others:
+            return compare(self.Y, {judged.name: judged.topk for judged in self.models}, metrics, **options)
+        return Comparison({first.name: evaluate(self.Y, first.topk, metrics, **options)}, first.name, confidence)
+
+
+def default_metrics(k: int = 5) -> list[str]:
+    """What is shown unless metrics are named.
+
+    >>> default_metrics(3)[:4]
+    ['p@1', 'p@3', 'ndcg@3', 'f1@3']
+    """
+    ks = usual_ks(k)
+    return [
+        *(f"p@{i}" for i in ks),
+        f"ndcg@{k}",
+        f"f1@{k}",
+        f"recall@{k}",
+        *(f"psp@{i}" for i in ks),
+        f"psndcg@{k}",
+        f"coverage@{k}",
+        *(f"recall@{k}:{part}" for part in ("head", "torso", "tail")),
+    ]
+
+
+def usual_ks(k: int) -> list[int]:
+    """1, 3 and 5 as far as they are below ``k``, and ``k``.
+
+    >>> usual_ks(4)
+    [1, 3, 4]
+    """
+    return sorted({i for i in (1, 3, 5) if i < k} | {k, 1})
 
 
 def judge(taggers: Mapping[str, Tagger], rows: Rows, k: int) -> Trial:
@@ -104,45 +121,24 @@ def judge(taggers: Mapping[str, Tagger], rows: Rows, k: int) -> Trial:
                 ids.append(label)
                 names.append(name)
     extra = len(ids) - len(first.label_ids_)
-    judged = [_judge_one(name, tagger, rows, column, len(ids), k) for name, tagger in taggers.items()]
-    propensity = np.append(first.propensity_.propensity_, np.full(extra, unseen_propensity(first)))
     return Trial(
         rows.name,
+        rows.rows,
         _relabel_matrix(rows.Y, np.array([column[label] for label in rows.label_ids], np.int64), len(ids)),
-        rows.texts,
         ids,
         names,
         np.append(first.model_.label_counts_, np.zeros(extra, np.int64)),
-        propensity,
+        np.append(first.propensity_.propensity_, np.full(extra, unseen_propensity(first))),
         np.append(first.rarity_, np.full(extra, 2, first.rarity_.dtype)),
-        judged,
+        [_judge_one(name, tagger, rows, column, k) for name, tagger in taggers.items()],
     )
 
 
-def _judge_one(name: str, tagger: Tagger, rows: Rows, column: dict[str, int], n_labels: int, k: int) -> Judged:
-    model = tagger.model_
+def _judge_one(name: str, tagger: Tagger, rows: Rows, column: dict[str, int], k: int) -> Judged:
+    columns = np.append(np.array([column[label] for label in tagger.label_ids_], np.int32), np.int32(-1))
     start = perf_counter()
-    X = tagger.rows(rows.rows)
-    topk = predict_in_blocks(model, X, k, f"Predicting with {name}")
-    seconds = perf_counter() - start
-    ranked = model.base_ if isinstance(model, TradeOff | PropensityReranker) else model
-    candidates = topk if ranked is model else predict_in_blocks(ranked, X, k, f"Candidates of {name}")
-    place = np.append(np.array([column[label] for label in tagger.label_ids_], np.int32), -1)
-    norms = _norms_of(model)
-    if norms is not None:
-        spread = np.zeros(n_labels)
-        spread[place[:-1]] = norms
-        norms = spread
-    return Judged(
-        name,
-        describe(model),
-        TopK(place[topk.labels], topk.scores),
-        bool(model.scores_are_probabilities),
-        TopK(place[candidates.labels], candidates.scores),
-        as_probabilities(candidates.scores, ranked),
-        norms,
-        seconds,
-    )
+    topk = predict_in_blocks(tagger.model_, tagger.rows(rows.rows), k, f"Predicting with {name}")
+    return Judged(name, tagger, columns, TopK(columns[topk.labels], topk.scores), perf_counter() - start)
 
 
 def predict_in_blocks(model: XMCModel, X: Any, k: int, description: str) -> TopK:
@@ -163,36 +159,7 @@ def unseen_propensity(tagger: Tagger) -> float:
     return float(curve.propensity_.min())
 
 
-def _norms_of(model: Any) -> np.ndarray | None:
-    try:
-        return classifier_norms(model)
-    except InvalidInput:
-        return None
-
-
 def _relabel_matrix(Y: sparse.csr_array, place: np.ndarray, n_labels: int) -> sparse.csr_array:
     moved = sparse.csr_array((Y.data, place[Y.indices].astype(np.int32), Y.indptr), shape=(Y.shape[0], n_labels))
     moved.sort_indices()
     return moved
-
-
-def describe(model: Any) -> str:
-    """Class name with the parameters that differ from their defaults.
-
-    >>> from tailwise import Centroid
-    >>> describe(Centroid(n_jobs=2))
-    'Centroid()'
-    """
-    defaults = {name: parameter.default for name, parameter in inspect.signature(type(model)).parameters.items()}
-    shown = []
-    for name, value in model.get_params(deep=False).items():
-        if name != "n_jobs" and not _same(defaults.get(name, inspect.Parameter.empty), value):
-            shown.append(f"{name}={describe(value) if hasattr(value, 'get_params') else repr(value)}")
-    return f"{type(model).__name__}({', '.join(shown)})"
-
-
-def _same(a: Any, b: Any) -> bool:
-    try:
-        return bool(a == b)
-    except (TypeError, ValueError):
-        return False

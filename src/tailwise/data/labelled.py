@@ -1,0 +1,42 @@
+"""Labelled rows: what is learned from or judged on, whether texts or rows of X."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+from scipy import sparse
+
+from tailwise.data.dataset import Dataset, TextDataset
+from tailwise.validation import check_choice
+
+
+class Rows(NamedTuple):
+    """Texts or rows of X with their observed labels, and what the labels are called."""
+
+    name: str
+    rows: Any
+    """A list of texts or a CSR matrix."""
+    Y: sparse.csr_array
+    label_ids: list[str]
+    label_names: list[str]
+
+    @classmethod
+    def of(cls, data: Dataset | TextDataset, part: str = "train") -> Self:
+        """The ``"train"`` or ``"test"`` rows of a data set; one without test rows gives all it has.
+
+        >>> import numpy as np
+        >>> Rows.of(Dataset(np.eye(2), np.eye(2), name="tiny"), "test").label_ids
+        ['0', '1']
+        """
+        check_choice("part", part, ("train", "test"))
+        rows, Y = (data.X_train, data.Y_train) if isinstance(data, Dataset) else (data.texts_train, data.Y_train)
+        if part == "test" and data.Y_test is not None:
+            rows, Y = (data.X_test, data.Y_test) if isinstance(data, Dataset) else (data.texts_test, data.Y_test)
+        ids = data.label_ids or [str(label) for label in range(data.n_labels)]
+        return cls(data.name, rows, Y, ids, data.label_names or ids)
+
+    @property
+    def texts(self) -> Sequence[str] | None:
+        """The texts, where rows are texts."""
+        return None if sparse.issparse(self.rows) else self.rows
