@@ -52,5 +52,6 @@ def test_every_public_model_keeps_the_contract():
     assert models - tested == set(), "each public model needs a suite of its own"
 
 
-def test_the_version_is_written_once_more_only_in_pyproject():
-    assert f'version = "{tailwise.__version__}"' in (_ROOT / "pyproject.toml").read_text()
+def test_the_version_is_written_once_and_stands_in_the_changelog():
+    assert 'version = { attr = "tailwise.__version__" }' in (_ROOT / "pyproject.toml").read_text()
+    assert f"## [{tailwise.__version__}]" in (_ROOT / "CHANGELOG.md").read_text()
