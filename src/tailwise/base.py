@@ -124,6 +124,10 @@ class XMCModel(persistence.Saveable, BaseEstimator):
         label = int(check_number("label", label, integer=True, low=0, high=self.n_labels_ - 1))
         return self._explain(x, label)
 
+    def before_propensity(self) -> XMCModel:
+        """The fitted model whose labels this one only ranks anew by propensity; itself unless it is such a wrapper."""
+        return self
+
     def update(self, X: Any, Y: Any) -> Self:
         """Learn from more rows, and from labels never seen before, without starting again."""
         raise Unsupported(

@@ -14,7 +14,6 @@ from tailwise.data.labelled import Rows
 from tailwise.errors import InvalidInput
 from tailwise.metrics import Comparison, compare, evaluate
 from tailwise.parallel import progress, row_blocks
-from tailwise.propensity import JainPropensity, jain_inverse
 from tailwise.tagger import Tagger
 
 _ROWS_A_BLOCK = 2000
@@ -153,10 +152,7 @@ def predict_in_blocks(model: XMCModel, X: Any, k: int, description: str) -> TopK
 
 def unseen_propensity(tagger: Tagger) -> float:
     """The propensity of a label without training rows: the curve at 0 where there is one, else the lowest known."""
-    curve = tagger.propensity_
-    if isinstance(curve, JainPropensity):
-        return float(1 / jain_inverse(np.zeros(1), tagger.n_samples_, curve.a, curve.b)[0])
-    return float(curve.propensity_.min())
+    return tagger.propensity_.of_unseen(tagger.n_samples_)
 
 
 def _relabel_matrix(Y: sparse.csr_array, place: np.ndarray, n_labels: int) -> sparse.csr_array:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tailwise import Centroid, JainPropensity, NearestRows, Popularity
+from tailwise import Centroid, JainPropensity, NearestRows, PfastreXML, Popularity
 from tailwise.base import TopK
 from tailwise.errors import InvalidInput
 from tailwise.tail import CentroidReranker, PropensityReranker, TailAugmented
@@ -42,6 +42,18 @@ def test_centroid_reranking_moves_towards_the_nearest_mean(rows):
     only_centroids = CentroidReranker(Popularity(), alpha=0.0).fit(X, Y).predict_topk(X, 3)
     popular = Popularity().fit(X, Y).predict_topk(X, 3)
     assert is_hit(only_centroids.labels, Y).mean() > is_hit(popular.labels, Y).mean() + 0.1
+
+
+def test_centroids_rerank_as_in_pfastrexml(rows):
+    X, Y = rows
+    ours = CentroidReranker(Centroid()).fit(X, Y).centroids_
+    theirs = PfastreXML(n_trees=1, random_state=0).fit(X, Y).centroids_
+    assert ours.get_params() == theirs.get_params() == {"gamma": 30.0, "idf": True, "n_jobs": None, "shape": "cone"}
+    top = Centroid().fit(X, Y).predict_topk(X, 15)
+    np.testing.assert_array_equal(ours.log_scores(X, top.labels), theirs.log_scores(X, top.labels))
+    expected = 0.8 * -(np.maximum(0, 1 - top.scores) ** 2) + 0.2 * theirs.log_scores(X, top.labels)
+    expected = -np.sort(-np.where(top.labels >= 0, expected, -np.inf), axis=1)
+    np.testing.assert_allclose(CentroidReranker(Centroid()).fit(X, Y).predict_topk(X, 15).scores, expected, rtol=1e-4)
 
 
 def test_modules_understand_the_scale_of_augmented_scores(rows):

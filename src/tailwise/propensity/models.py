@@ -45,6 +45,11 @@ class Propensity(persistence.Saveable, BaseEstimator):
         self._check_is_fitted()
         return 1.0 / self.propensity_
 
+    def of_unseen(self, n_samples: int) -> float:
+        """The propensity of a label that none of ``n_samples`` rows has: the lowest known, where no curve tells it."""
+        self._check_is_fitted()
+        return float(self.propensity_.min())
+
     def save(self, path: str | Path) -> None:
         """Write the fitted propensities as a folder that :func:`tailwise.load` opens."""
         self._check_is_fitted()
@@ -122,6 +127,10 @@ class JainPropensity(Propensity):
         self.label_counts_ = counts.astype(np.int64)
         self.propensity_ = 1.0 / jain_inverse(counts, n_samples, float(self.a), float(self.b))
         return self
+
+    def of_unseen(self, n_samples: int) -> float:
+        """The curve at a frequency of 0."""
+        return float(1.0 / jain_inverse(np.zeros(1), n_samples, float(self.a), float(self.b))[0])
 
     def _fit(self, Y: sparse.csr_array) -> np.ndarray:
         if Y.shape[0] == 0:

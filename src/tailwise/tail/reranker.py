@@ -87,10 +87,9 @@ class PropensityReranker(Wrapper):
         gain = float(gains(np.array([why.score]), np.array([label]), self.inverse_propensity_, self.power_)[0])
         return why.then(f"probability × (1/p)^{self.power_:g}, 1/p = {self.inverse_propensity_[label]:.4g}", gain)
 
-
-def unranked(model: XMCModel) -> XMCModel:
-    """The fitted model whose candidates ``model`` ranks by propensity, or ``model`` itself."""
-    return model.base_ if isinstance(model, PropensityReranker) else model
+    def before_propensity(self) -> XMCModel:
+        """The wrapped model, whose order this one changes by propensity alone."""
+        return self.base_
 
 
 class CentroidReranker(Wrapper):

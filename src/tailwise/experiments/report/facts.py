@@ -13,7 +13,6 @@ from tailwise.judging import Judged, Trial, predict_in_blocks
 from tailwise.metrics import label_table
 from tailwise.tail import classifier_norms, expected_calibration_error
 from tailwise.tail.candidates import is_hit
-from tailwise.tail.reranker import unranked
 from tailwise.tail.wrapper import as_probabilities
 
 
@@ -26,7 +25,7 @@ class Candidates(NamedTuple):
 
 def candidates_of(trial: Trial, judged: Judged) -> Candidates:
     """What ``judged`` predicted before any ranking by propensity."""
-    model, topk = unranked(judged.tagger.model_), judged.topk
+    model, topk = judged.tagger.model_.before_propensity(), judged.topk
     if model is not judged.tagger.model_:
         X, k = judged.tagger.rows(trial.rows), topk.labels.shape[1]
         topk = judged.in_trial(predict_in_blocks(model, X, k, f"Candidates of {judged.name}"))
