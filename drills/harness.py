@@ -116,7 +116,7 @@ def small_model(seed: int) -> Any:
     X = sparse.random_array((400, N_FEATURES), density=0.2, format="csr", rng=rng, dtype=np.float32)
     Y = sparse.csr_array((rng.random((400, N_LABELS)) < 0.01).astype(np.float32))
     names = [f"label {seed} {i}" for i in range(N_LABELS)]
-    return Tagger.on_rows(Centroid(n_jobs=1), X, Y, label_ids=names)
+    return Tagger(Centroid(n_jobs=1)).fit(X, Y, label_ids=names)
 
 
 def identity(model: Any) -> str:
