@@ -43,7 +43,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from importlib import import_module, metadata
 from pathlib import Path
 from types import ModuleType
@@ -323,15 +323,14 @@ def _spread(values: list[Any]) -> str:
 
 def save_results(name: str, results: dict[str, Any]) -> Path:
     """Write ``results`` with versions, commit and CPU beside them."""
+    # Not at the top: peers run this file in environments without tailwise.
+    from tailwise.display import plain
+
     RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps({"benchmark": name, "machine": describe_machine(), **results}, indent=1, default=_plain))
+    path.write_text(json.dumps(plain({"benchmark": name, "machine": describe_machine(), **results}), indent=1))
     print(f"  written: {path.relative_to(ROOT)}")
     return path
-
-
-def _plain(value: Any) -> Any:
-    return asdict(value) if isinstance(value, Measurement) else value.item() if hasattr(value, "item") else str(value)
 
 
 def describe_machine() -> dict[str, Any]:
