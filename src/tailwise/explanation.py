@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -51,13 +51,13 @@ class Explanation(NamedTuple):
         below = (part.of.features() for part in self.parts if part.of is not None)
         return next((found for found in below if found), [])
 
-    def lines(self, name_feature: Callable[[int], str] | None = None, indent: str = "") -> Iterator[str]:
-        """The tree of parts as lines of text, the largest parts first."""
+    def lines(self, *, features: bool = True, indent: str = "") -> Iterator[str]:
+        """The tree of parts as lines of text, the largest parts first; without those of features if not wanted."""
         for part in sorted(self.parts, key=lambda part: -abs(part.value)):
-            name = name_feature(part.feature) if name_feature is not None and part.feature >= 0 else part.name
-            yield f"{indent}{part.value:+.4f}  {name}"
+            if features or part.feature < 0:
+                yield f"{indent}{part.value:+.4f}  {part.name}"
             if part.of is not None:
-                yield from part.of.lines(name_feature, indent + "    ")
+                yield from part.of.lines(features=features, indent=indent + "    ")
 
 
 def linear_explanation(label: int, x: sparse.csr_array, weights: sparse.csr_array, bias: float) -> Explanation:

@@ -20,12 +20,13 @@ def test_features_lie_on_the_first_branch_that_has_any():
     whole = Explanation(0, 0.7, (Part("votes", 0.2), Part("probability", 0.5, of=words)))
     assert [part.feature for part in whole.features()] == [3]
     assert Explanation(0, 0.2, (Part("votes", 0.2),)).features() == []
-    assert list(whole.lines(lambda feature: "fish")) == [
+    assert list(whole.lines()) == [
         "+0.5000  probability",
-        "    +2.0000  fish",
+        "    +2.0000  feature 3",
         "    +1.0000  bias",
         "+0.2000  votes",
     ]
+    assert list(whole.lines(features=False)) == ["+0.5000  probability", "    +1.0000  bias", "+0.2000  votes"]
 
 
 @pytest.mark.parametrize("model", [tw.Bonsai(max_leaf=4), tw.Parabel(max_leaf=4), tw.DiSMEC(), tw.Centroid()])

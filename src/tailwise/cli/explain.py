@@ -37,9 +37,8 @@ def explain(
         output.emit_json({"id": tagger.label_ids_[index], "name": tagger.label_names_[index], **why._asdict()})
         return
     output.emit(visible(f"{tagger.label_names_[index]} ({tagger.label_ids_[index]}): score {why.score:.3f}"))
-    for part in why.parts:
-        if part.feature < 0:
-            output.emit(visible(f"  {part.value:+.3f}  {part.name}"))
+    for line in why.lines(features=False, indent="  "):
+        output.emit(visible(line))
     for title, parts in (("for", supporting), ("against", opposing)):
         output.emit(f"\n{title}:")
         if parts:
