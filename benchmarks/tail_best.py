@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> None:
         f"Stacked({', '.join(arguments or MEMBERS)}): "
         f"{training.cpu:.0f} CPU-s, {training.wall:.0f} s, {training.peak_mb:.0f} MB"
     )
-    for t, values in zip(curve.powers, curve.values, strict=True):
+    for t, values in zip(curve.tails, curve.values, strict=True):
         print(
             f"  t = {t:.2f}  P "
             + " / ".join(f"{v:.1f}" for v in values[:3])
@@ -62,7 +62,7 @@ def main(arguments: list[str]) -> None:
         {
             "members": arguments or MEMBERS,
             "training": training,
-            "steps": curve.powers.tolist(),
+            "steps": curve.tails.tolist(),
             "metrics": curve.metrics,
             "values": curve.values.tolist(),
         },

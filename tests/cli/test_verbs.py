@@ -81,10 +81,10 @@ def test_auto_says_what_it_chose_and_why(run, corpus, tmp_path):
 def test_tail_is_kept_in_the_model_and_reported_from_its_start(run, corpus, tmp_path):
     result = run("train", corpus / "train.jsonl", "-o", tmp_path / "m", "-m", "centroid", "--tail", "0.5", *TEXT)
     assert result.code == 0, result.err
-    assert tailwise.load(tmp_path / "m").model_.power == 0.5
+    assert tailwise.load(tmp_path / "m").model_.tail == 0.5
     result = run("report", tmp_path / "m", corpus / "test.jsonl", "-o", tmp_path / "r.html", *TEXT)
     assert result.code == 0, result.err
-    assert "PropensityReranker(base=Centroid(), power=0.5)" in (tmp_path / "r.html").read_text()
+    assert "PropensityReranker(base=Centroid(), tail=0.5)" in (tmp_path / "r.html").read_text()
     assert run("explain", tmp_path / "m", "fish", "cod", "--json").json["score"] > 0
 
 

@@ -93,5 +93,5 @@ def test_anything_becomes_json():
 
 
 def test_a_model_is_described_by_what_differs_from_its_defaults():
-    model = tailwise.PropensityReranker(tailwise.Centroid(n_jobs=2), power=0.5, propensity=np.array([0.5, 1.0]))
-    assert describe(model) == "PropensityReranker(base=Centroid(), power=0.5, propensity=array([0.5, 1. ]))"
+    model = tailwise.PropensityReranker(tailwise.Centroid(n_jobs=2), tail=0.5, propensity=np.array([0.5, 1.0]))
+    assert describe(model) == "PropensityReranker(base=Centroid(), propensity=array([0.5, 1. ]), tail=0.5)"

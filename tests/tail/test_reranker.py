@@ -12,12 +12,12 @@ from tailwise.tail.reranker import gains
 
 def test_propensity_reranking_is_probability_times_inverse_propensity(rows):
     X, Y = rows
-    model = PropensityReranker(NearestRows(), power=0.5).fit(X, Y)
+    model = PropensityReranker(NearestRows(), tail=0.5).fit(X, Y)
     inverse = JainPropensity().fit(Y).inverse_
     top = NearestRows().fit(X, Y).predict_topk(X, Y.shape[1])
     expected = np.where(top.labels >= 0, top.scores * inverse[top.labels] ** 0.5, -np.inf)
     np.testing.assert_allclose(model.predict_topk(X, 5).scores, -np.sort(-expected, axis=1)[:, :5], rtol=1e-5)
-    plain = PropensityReranker(NearestRows(), power=0).fit(X, Y).predict_topk(X, 5)
+    plain = PropensityReranker(NearestRows(), tail=0).fit(X, Y).predict_topk(X, 5)
     np.testing.assert_array_equal(plain.labels, top.labels[:, :5])
 
 
@@ -61,7 +61,7 @@ def test_modules_understand_the_scale_of_augmented_scores(rows):
     X, Y = rows
     augmented = TailAugmented(Centroid(), random_state=0)
     plain = augmented.fit(X, Y).predict_topk(X, 1)
-    kept = PropensityReranker(augmented, power=0.0).fit(X, Y).predict_topk(X, 1)
+    kept = PropensityReranker(augmented, tail=0.0).fit(X, Y).predict_topk(X, 1)
     np.testing.assert_array_equal(plain.labels, kept.labels)
     np.testing.assert_allclose(plain.scores, kept.scores)
 
@@ -70,7 +70,7 @@ def test_modules_understand_the_scale_of_augmented_scores(rows):
     ("model", "message"),
     [
         (PropensityReranker("DiSMEC"), "base='DiSMEC' is not a tailwise model"),
-        (PropensityReranker(Centroid(), power=-1), "power=-1 is outside"),
+        (PropensityReranker(Centroid(), tail=-1), "tail=-1 is outside"),
         (CentroidReranker(Centroid(), alpha=2), "alpha=2 is outside"),
     ],
 )

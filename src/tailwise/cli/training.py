@@ -33,7 +33,7 @@ def make_tagger(
         usual = {"random_state": seed, "n_jobs": jobs}
         chosen = {key: value for key, value in usual.items() if key in signature_of(cls) and value is not None}
         made = make_model(name, **chosen | parse_settings(cls, settings))
-        return tailwise.PropensityReranker(made, power=tail) if tail else made
+        return tailwise.PropensityReranker(made, tail=tail) if tail else made
 
     features = parse_settings(TextFeatures, feature_settings, "--set-features")
     tagger = Tagger(

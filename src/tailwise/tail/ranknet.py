@@ -26,8 +26,8 @@ class RankNet(Wrapper):
     """Re-rank a model's best labels by a small residual network trained for the tail.
 
     A block adds a correction that is seen through a bottleneck: ``F = ŷ + W2 relu(W1 ŷ + b)``, and blocks stack. They
-    start from W2 = 0, the order of ŷ: the wrapped model's calibrated probability times ``(1/p)^power``. ``power=1`` is
-    the untrained simple form (:class:`PropensityReranker`), ``power=0`` the wrapped model's own order. The
+    start from W2 = 0, the order of ŷ: the wrapped model's calibrated probability times ``(1/p)^tail``. ``tail=1`` is
+    the untrained simple form (:class:`PropensityReranker`), ``tail=0`` the wrapped model's own order. The
     blocks are trained on
     ``Σ_{i,j ∈ y} [(n_i - n_j)/(n_i + n_j) (F_i - F_j)]+ + λ Σ_{i ∈ y, k ∉ y} [F_k - F_i + c]+``: a rarer relevant
     label must outrank a more frequent one, and relevant labels must outrank irrelevant ones. Both sums are means over
@@ -42,10 +42,10 @@ class RankNet(Wrapper):
     ----------
     base : XMCModel
         The model to re-rank; it is cloned.
-    power : float
+    tail : float
         Where the ranking starts, see above.
     propensity : Propensity, array or None
-        For ``power``; None is ``JainPropensity()``.
+        For ``tail``; None is ``JainPropensity()``.
     blocks, bottleneck : int
         Number of blocks and width V of each.
     margin, balance : float
@@ -75,7 +75,7 @@ class RankNet(Wrapper):
     """
 
     _parameters = {
-        "power": Number(low=0),
+        "tail": Number(low=0),
         "propensity": PropensityLike(),
         "blocks": Integer(low=1),
         "bottleneck": Integer(low=1),
@@ -93,7 +93,7 @@ class RankNet(Wrapper):
         self,
         base: XMCModel,
         *,
-        power: float = 1.0,
+        tail: float = 1.0,
         propensity: object = None,
         blocks: int = 1,
         bottleneck: int = 16,
@@ -109,7 +109,7 @@ class RankNet(Wrapper):
         n_jobs: int | None = None,
     ) -> None:
         self.base = base
-        self.power = power
+        self.tail = tail
         self.propensity = propensity
         self.blocks = blocks
         self.bottleneck = bottleneck
@@ -126,7 +126,7 @@ class RankNet(Wrapper):
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         rng = as_rng(self.random_state)
-        gains = resolve_propensity(self.propensity, Y) ** -self.power
+        gains = resolve_propensity(self.propensity, Y) ** -self.tail
         self.gains_ = (gains / gains.max()).astype(np.float32)
         width = min(self.n_candidates, self.n_labels_)
         self.base_ = self._fresh_base().fit(X, Y)
@@ -188,7 +188,7 @@ class RankNet(Wrapper):
             return not_ranked(label, f"the wrapped model has it not among its {self.n_candidates} candidates")
         start, final = float(self._inputs(top)[0, place[0]]), float(self._rescore(top)[0, place[0]])
         parts = [
-            Part("calibrated probability × (1/p)^power", start, of=self.base_.explain(x, label)),
+            Part("calibrated probability × (1/p)^tail", start, of=self.base_.explain(x, label)),
             Part("correction by the blocks", final - start),
         ]
         return Explanation(label, final, tuple(parts))

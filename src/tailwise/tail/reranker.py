@@ -16,13 +16,13 @@ from tailwise.tail.ranking import N_CANDIDATES, rank_candidates
 from tailwise.tail.wrapper import Wrapper, as_probabilities, explain_probability
 
 
-def gains(probabilities: np.ndarray, labels: np.ndarray, inverse: np.ndarray, power: float) -> np.ndarray:
-    """``probability · (1/p)^power`` of candidate ``labels`` (-1 where absent)."""
-    return probabilities * (np.append(inverse, 1.0) ** power)[labels]
+def gains(probabilities: np.ndarray, labels: np.ndarray, inverse: np.ndarray, tail: float) -> np.ndarray:
+    """``probability · (1/p)^tail`` of candidate ``labels`` (-1 where absent)."""
+    return probabilities * (np.append(inverse, 1.0) ** tail)[labels]
 
 
 class PropensityReranker(Wrapper):
-    """Rank by ``P(l | x) · (1/p_l)^power``: what maximises PSP@k when the wrapped model's probabilities are true.
+    """Rank by ``P(l | x) · (1/p_l)^tail``: what maximises PSP@k when the wrapped model's probabilities are true.
 
     Scores that are no probabilities are read as margins of a squared hinge, ``exp(-max(0, 1 - s)²)``; wrap the
     model in :class:`Calibrated` for better ones. Scores of this model are gains, not probabilities.
@@ -31,7 +31,7 @@ class PropensityReranker(Wrapper):
     ----------
     base : XMCModel
         The model whose candidates are re-ranked; it is cloned.
-    power : float
+    tail : float
         0 keeps the order of probabilities, 1 is the optimum for propensity-scored precision.
     propensity : Propensity, array or None
         Who goes missing how often; None is ``JainPropensity()``.
@@ -48,44 +48,44 @@ class PropensityReranker(Wrapper):
     array([[1]], dtype=int32)
     """
 
-    _parameters = {"power": Number(low=0), "propensity": PropensityLike(), "n_candidates": N_CANDIDATES}
+    _parameters = {"tail": Number(low=0), "propensity": PropensityLike(), "n_candidates": N_CANDIDATES}
 
-    power_: float
+    tail_: float
     inverse_propensity_: np.ndarray
 
     def __init__(
         self,
         base: XMCModel,
         *,
-        power: float = 1.0,
+        tail: float = 1.0,
         propensity: object = None,
         n_candidates: int = 50,
         n_jobs: int | None = None,
     ) -> None:
         self.base = base
-        self.power = power
+        self.tail = tail
         self.propensity = propensity
         self.n_candidates = n_candidates
         self.n_jobs = n_jobs
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         self.inverse_propensity_ = 1.0 / resolve_propensity(self.propensity, Y)
-        self.power_ = self._choose_power(X, Y)
+        self.tail_ = self._choose_tail(X, Y)
         self.base_ = self._fresh_base().fit(X, Y)
 
-    def _choose_power(self, X: sparse.csr_array, Y: sparse.csr_array) -> float:
-        return self.power
+    def _choose_tail(self, X: sparse.csr_array, Y: sparse.csr_array) -> float:
+        return self.tail
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         top = self.base_.predict_topk(X, max(k, self.n_candidates))
         probabilities = as_probabilities(top.scores, self.base_)
-        scores = gains(probabilities, top.labels, self.inverse_propensity_, self.power_)
+        scores = gains(probabilities, top.labels, self.inverse_propensity_, self.tail_)
         return rank_candidates(top.labels, scores, self.n_candidates, k)
 
     def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
         why = explain_probability(self.base_, x, label)
-        gain = float(gains(np.array([why.score]), np.array([label]), self.inverse_propensity_, self.power_)[0])
-        return why.then(f"probability × (1/p)^{self.power_:g}, 1/p = {self.inverse_propensity_[label]:.4g}", gain)
+        gain = float(gains(np.array([why.score]), np.array([label]), self.inverse_propensity_, self.tail_)[0])
+        return why.then(f"probability × (1/p)^{self.tail_:g}, 1/p = {self.inverse_propensity_[label]:.4g}", gain)
 
     def before_propensity(self) -> XMCModel:
         """The wrapped model, whose order this one changes by propensity alone."""

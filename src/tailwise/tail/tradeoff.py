@@ -18,7 +18,7 @@ from tailwise.tail.reranker import PropensityReranker, gains
 from tailwise.tail.wrapper import as_probabilities
 from tailwise.validation import as_rng, check_number
 
-DEFAULT_POWERS = tuple(np.linspace(0.0, 1.0, 21).round(3).tolist())
+DEFAULT_TAILS = tuple(np.linspace(0.0, 1.0, 21).round(3).tolist())
 DEFAULT_METRICS = ("p@1", "p@3", "p@5", "psp@1", "psp@3", "psp@5")
 
 
@@ -39,9 +39,9 @@ class MaxLoss(Constraint):
 
 
 class TradeOffCurve(NamedTuple):
-    """Metric values in percent along the knob: ``values`` (n_powers, n_metrics) for ``powers`` and ``metrics``."""
+    """Metric values in percent along the knob: ``values`` (n_tails, n_metrics) for ``tails`` and ``metrics``."""
 
-    powers: np.ndarray
+    tails: np.ndarray
     metrics: list[str]
     values: np.ndarray
 
@@ -52,30 +52,30 @@ class TradeOffCurve(NamedTuple):
         return self.values[:, self.metrics.index(metric)]
 
     def choose(self, maximise: str, max_loss: dict[str, float] | None = None) -> float:
-        """The power of the highest ``maximise`` among those that lose at most ``max_loss`` points of each metric named.
+        """The knob of the highest ``maximise`` among those that lose at most ``max_loss`` points of each metric named.
 
         Losses are counted against the best value of that metric on the curve.
         """
-        allowed = np.ones(self.powers.size, bool)
+        allowed = np.ones(self.tails.size, bool)
         for metric, points in (max_loss or {}).items():
             check_number(f"max_loss[{metric!r}]", points, low=0)
             allowed &= self.column(metric) >= self.column(metric).max() - points
         if not allowed.any():
             raise InvalidInput(f"max_loss={max_loss!r} allows no point of the curve; allow a larger loss")
         target = np.where(allowed, self.column(maximise), -np.inf)
-        return float(self.powers[int(np.argmax(target))])
+        return float(self.tails[int(np.argmax(target))])
 
     def plot(self, x: str = "p@1", y: str = "psp@1", ax: Any = None, chosen: float | None = None) -> Any:
-        """Draw metric ``y`` against ``x`` along the knob; marks the ends and the ``chosen`` power. Returns the axes."""
+        """Draw metric ``y`` against ``x`` along the knob; marks the ends and the ``chosen`` knob. Returns the axes."""
         plt = import_extra("matplotlib.pyplot", "report", "TradeOffCurve.plot")
         ax = ax or plt.subplots(figsize=(5, 4), layout="constrained")[1]
         xs, ys = self.column(x), self.column(y)
         ax.plot(xs, ys, marker="o", markersize=3)
         marks = {0: 0, len(xs) - 1: len(xs) - 1}
         if chosen is not None:
-            marks[int(np.argmin(np.abs(self.powers - chosen)))] = 1
+            marks[int(np.argmin(np.abs(self.tails - chosen)))] = 1
         for i in marks:
-            ax.annotate(f"power {self.powers[i]:g}", (xs[i], ys[i]), textcoords="offset points", xytext=(6, 4))
+            ax.annotate(f"tail {self.tails[i]:g}", (xs[i], ys[i]), textcoords="offset points", xytext=(6, 4))
         ax.set_xlabel(x.upper())
         ax.set_ylabel(y.upper())
         ax.set_title("Trade-off between frequent and rare labels")
@@ -88,29 +88,29 @@ def trade_off_curve(
     Y: sparse.csr_array,
     propensity: np.ndarray,
     *,
-    powers: Sequence[float] = DEFAULT_POWERS,
+    tails: Sequence[float] = DEFAULT_TAILS,
     metrics: Sequence[str] = DEFAULT_METRICS,
 ) -> TradeOffCurve:
-    """Rank the candidates ``top`` by ``probability · (1/p)^power`` for each of ``powers``; evaluate against ``Y``.
+    """Rank the candidates ``top`` by ``probability · (1/p)^tail`` for each of ``tails``; evaluate against ``Y``.
 
     One prediction serves the whole curve: only the ranking of the candidates changes.
     """
     width = max(parse_metric(m).k or 5 for m in metrics)
     values = []
-    for power in powers:
-        scores = gains(probabilities, top.labels, 1.0 / propensity, float(power))
+    for tail in tails:
+        scores = gains(probabilities, top.labels, 1.0 / propensity, float(tail))
         ranked = sort_topk(top.labels, scores, width)
         result = evaluate(Y, ranked, list(metrics), propensity=propensity, confidence=None)
         values.append([result[m].value for m in metrics])
-    return TradeOffCurve(np.asarray(powers, float), list(metrics), np.array(values))
+    return TradeOffCurve(np.asarray(tails, float), list(metrics), np.array(values))
 
 
 class TradeOff(PropensityReranker):
-    """Choose how far to lean to the rare labels: rank by ``P(l | x) · (1/p_l)^power``, power from validation rows.
+    """Choose how far to lean to the rare labels: rank by ``P(l | x) · (1/p_l)^tail``, the knob from validation rows.
 
-    Fits ``base`` on part of the rows, computes the curve on the rest, chooses the power, and fits ``base`` again on all
-    rows. Afterwards ``power_`` is the knob and ``curve_`` the :class:`TradeOffCurve` on validation rows
-    (``curve_.plot()``). Where the power is known, :class:`PropensityReranker` takes it and trains once.
+    Fits ``base`` on part of the rows, computes the curve on the rest, chooses the knob, and fits ``base`` again on all
+    rows. Afterwards ``tail_`` is the knob and ``curve_`` the :class:`TradeOffCurve` on validation rows
+    (``curve_.plot()``). Where the knob is known, :class:`PropensityReranker` takes it and trains once.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class TradeOff(PropensityReranker):
     propensity : Propensity, array or None
         None is ``JainPropensity()``.
     validation_fraction : float
-        Share of the rows that the power is chosen on.
+        Share of the rows that the knob is chosen on.
     n_candidates : int
         How many of the wrapped model's best labels are re-ranked; the others follow in its order.
     random_state : int, Generator or None
@@ -135,7 +135,7 @@ class TradeOff(PropensityReranker):
     --------
     >>> from tailwise import Centroid
     >>> X, Y = [[1.0, 0.1], [0.9, 0], [0.2, 1.0]] * 8, [[1, 0], [1, 0], [0, 1]] * 8
-    >>> TradeOff(Centroid(), max_loss={"p@1": 1.0}, random_state=0).fit(X, Y).power_
+    >>> TradeOff(Centroid(), max_loss={"p@1": 1.0}, random_state=0).fit(X, Y).tail_
     0.0
     """
 
@@ -168,13 +168,13 @@ class TradeOff(PropensityReranker):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _choose_power(self, X: sparse.csr_array, Y: sparse.csr_array) -> float:
+    def _choose_tail(self, X: sparse.csr_array, Y: sparse.csr_array) -> float:
         order = as_rng(self.random_state).permutation(X.shape[0])
         n_held_out = max(1, round(self.validation_fraction * X.shape[0]))
         if n_held_out >= X.shape[0]:
             raise InvalidInput(
                 f"validation_fraction={self.validation_fraction!r} leaves no training row of n_samples={X.shape[0]}; "
-                "use more rows, or give the power to PropensityReranker"
+                "use more rows, or give the knob to PropensityReranker(tail=)"
             )
         held_out, rest = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
         model = self._fresh_base().fit(X[rest], Y[rest])

@@ -160,7 +160,7 @@ def trade_off(trial: Trial, k: int) -> str:
     wanted = [f"{kind}@{at}" for at in ks for kind in ("p", "psp")]
     steps = [t / 10 for t in range(11)]
     curves = [
-        trade_off_curve(*facts.candidates_of(trial, m), trial.Y, trial.propensity, powers=steps, metrics=wanted)
+        trade_off_curve(*facts.candidates_of(trial, m), trial.Y, trial.propensity, tails=steps, metrics=wanted)
         for m in trial.models
     ]
     pieces = []
