@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.errors import InvalidInput
+from tailwise.matrices import canonical_csr
 
 _DENSE_WARNING_SIZE = 10_000_000
 
@@ -74,13 +75,8 @@ def _as_csr(name: str, value: Any, dtype: Any) -> sparse.csr_array:
             raise InvalidInput(f"{name} has {value.ndim} dimension(s); pass a 2-D matrix")
         if np.issubdtype(value.dtype, np.complexfloating):
             raise InvalidInput(f"{name} has complex values. Complex data not supported: pass real numbers")
-        csr = sparse.csr_array(value, dtype=dtype)
-    else:
-        csr = _dense_to_csr(name, value, dtype)
-    if not csr.has_canonical_format:
-        csr = csr.copy()
-        csr.sum_duplicates()
-    return csr
+        return canonical_csr(name, value, dtype)
+    return _dense_to_csr(name, value, dtype)
 
 
 def _dense_to_csr(name: str, value: Any, dtype: Any) -> sparse.csr_array:

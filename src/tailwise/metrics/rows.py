@@ -14,6 +14,7 @@ from tailwise.errors import InvalidInput
 from tailwise.kernels.metrics import best_values, mark_hits, sum_values
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.sparse.topk import topk_csr
+from tailwise.matrices import canonical_csr
 from tailwise.validation import check_labels
 
 
@@ -151,10 +152,7 @@ def check_topk(topk: Any, n_rows: int, n_labels: int, min_k: int) -> np.ndarray:
 
 
 def _best_of_scores(scores: Any, k: int) -> TopK:
-    csr = sparse.csr_array(scores, dtype=np.float32)
-    if not csr.has_canonical_format:
-        csr = csr.copy()
-        csr.sum_duplicates()
+    csr = canonical_csr("topk", scores, np.float32)
     best = TopK(np.empty((csr.shape[0], k), np.int32), np.empty((csr.shape[0], k), np.float32))
     topk_csr(csr_parts(csr), *best)
     return best

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.errors import InvalidInput
+from tailwise.matrices import canonical_csr
 from tailwise.parallel import row_blocks
 from tailwise.propensity.fitting import EstimatedPropensity, LabelEvidence, fit_propensity
 from tailwise.validation import check_labels, check_number, label_counts
@@ -151,7 +152,7 @@ def _check_hierarchy(parents: Any, n_labels: int) -> sparse.csr_array:
         parents = sparse.coo_array((np.ones(len(pairs), np.float32), (pairs[:, 0], pairs[:, 1])), (n_labels, n_labels))
     if parents.shape != (n_labels, n_labels):
         raise InvalidInput(f"parents has shape {parents.shape}; Y has {n_labels:,} columns, so pass {(n_labels,) * 2}")
-    return sparse.csr_array((sparse.csr_array(parents) != 0).astype(np.float32))
+    return sparse.csr_array((canonical_csr("parents", parents, np.float32) != 0).astype(np.float32))
 
 
 def _closure(parents: sparse.csr_array) -> sparse.csr_array:
