@@ -78,7 +78,8 @@ def _check_compressed(name: str, matrix: Any, n: int, m: int) -> None:
     if n > 1 and not (indptr[1:] >= indptr[:-1]).all():
         at = int(np.argmax(indptr[1:] < indptr[:-1]))
         raise InvalidInput(
-            f"{name}.indptr falls from {indptr[at]:,} to {indptr[at + 1]:,} at {line} {at:,}; it may only rise: {_REBUILD}"
+            f"{name}.indptr falls from {indptr[at]:,} to {indptr[at + 1]:,} at {line} {at:,} but may only rise; "
+            f"{_REBUILD}"
         )
 
     def place(at: int) -> str:

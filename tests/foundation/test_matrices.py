@@ -117,7 +117,7 @@ def test_other_formats_that_lead_outside_are_refused():
         check_features(lil)
     dok = matrix("dok")
     dok._dict[2, 50] = 1.0
-    with pytest.raises(InvalidInput, match="X cannot be read as a matrix of float32 .* 50"):
+    with pytest.raises(InvalidInput, match=r"X cannot be read as a matrix of float32 .* 50"):
         check_features(dok)
 
 
