@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numba import njit
+
+from tailwise.kernels.compilation import njit
 
 Parts = TypeVar("Parts", bound=NamedTuple)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from tailwise.kernels.compilation import njit
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """The step of SplitMix64's counter."""

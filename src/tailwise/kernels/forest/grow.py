@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from tailwise.kernels.arrays import grown
+from tailwise.kernels.compilation import njit
 from tailwise.kernels.forest.ndcg_split import NodeLabels, alternate_sides, discount_of_rank
 from tailwise.kernels.random import random_bits
 from tailwise.kernels.solvers.l1_logistic import fit_l1_logistic

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from tailwise.kernels.compilation import njit
 from tailwise.kernels.sparse.sorting import descending_key, index_of, sort_keys
 
 _MAX_ROUNDS = 100

@@ -4,7 +4,8 @@ so that its result has the same bits in whatever company it comes."""
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from tailwise.kernels.compilation import njit
 
 
 @njit(nogil=True, cache=True, boundscheck=False, fastmath={"contract", "nsz"})

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import random_bits
 
 _FAST = {"contract", "nsz", "reassoc"}

@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from tailwise.kernels.arrays import grown
+from tailwise.kernels.compilation import njit
 from tailwise.kernels.solvers.penalty import violation
 
 _FAST = {"contract", "nsz", "reassoc", "arcp"}

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from tailwise.kernels.compilation import njit
 
 LANES = 16
 _CACHE_LINE = 64

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from tailwise.kernels.arrays import grown
+from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, add_lanes, dot_lanes, newton_lanes, sigmoid_lanes, zero_lanes
 

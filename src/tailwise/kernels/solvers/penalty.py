@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from tailwise.kernels.compilation import njit
 
 _ONE = np.float32(1.0)
 

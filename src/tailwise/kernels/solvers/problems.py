@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from tailwise.kernels.arrays import frozen
+from tailwise.kernels.compilation import njit
 from tailwise.kernels.sparse.csr import Csr
 
 LOSSES = ("squared_hinge", "hinge", "logistic")

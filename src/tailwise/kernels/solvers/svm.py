@@ -17,9 +17,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from tailwise.kernels.arrays import grown
+from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
 from tailwise.kernels.solvers.problems import SQUARED_HINGE

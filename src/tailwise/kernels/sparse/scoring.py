@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from tailwise.kernels.compilation import njit
 from tailwise.kernels.sparse.topk import push
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from tailwise.kernels.compilation import njit
 
 _SMALL = 16
 _INDEX = np.int64(0xFFFFFFFF)

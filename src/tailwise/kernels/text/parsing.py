@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from tailwise.kernels.compilation import njit
 
 _POWERS = 10.0 ** np.arange(23)
 _LARGEST_INDEX = 2**31 - 1

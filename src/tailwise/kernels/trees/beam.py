@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from tailwise.kernels.arrays import grown
+from tailwise.kernels.compilation import njit
 from tailwise.kernels.solvers.problems import LOGISTIC
 from tailwise.kernels.sparse.topk import push_any_order
 from tailwise.kernels.trees.chunks import BITMAP, count_bits, hash_feature

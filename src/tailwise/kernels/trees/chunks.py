@@ -17,8 +17,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from tailwise.kernels.compilation import njit
 
 FULL_SCALE = 32767
 BITMAP = 255

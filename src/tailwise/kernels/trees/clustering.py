@@ -7,7 +7,8 @@ of the input, so that results are the same bits whoever calls.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from tailwise.kernels.compilation import njit
 
 
 @njit(nogil=True, cache=True, boundscheck=False, fastmath=True)

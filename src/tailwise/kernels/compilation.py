@@ -1,0 +1,133 @@
+"""How kernels are compiled: numba's ``njit`` with a cache that never stands in the way.
+
+Numba keeps compiled code beside the source, else in the user's cache folder. Where neither can be written to, a folder
+for temporary files serves that belongs to this user alone (its files are pickles, which whoever can write them
+controls), else nothing is kept. Damaged files are told by their digest and compiled anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numba
+from numba import config
+from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+
+_DIGEST_BYTES = hashlib.sha256().digest_size
+
+
+def njit(*, cache=False, **options):
+    """``numba.njit(**options)``; ``cache=True`` keeps what is compiled, wherever that is possible."""
+
+    def decorate(function):
+        compiled = numba.njit(**options)(function)
+        if cache:
+            compiled._cache = _cache_of(function)
+        return compiled
+
+    return decorate
+
+
+class _DigestedFile(IndexDataCacheFile):
+    """Numba's cache file with a digest at its end, where pickle does not look."""
+
+    def _dump(self, obj):
+        data = super()._dump(obj)
+        return data + hashlib.sha256(data).digest()
+
+    def _load_data(self, name):
+        data = Path(self._data_path(name)).read_bytes()
+        if hashlib.sha256(data[:-_DIGEST_BYTES]).digest() != data[-_DIGEST_BYTES:]:
+            raise ValueError(f"{name} is damaged")
+        return super()._load_data(name)
+
+
+class _LenientCache(FunctionCache):
+    """A cache whose failures cost time and nothing else."""
+
+    def __init__(self, function):
+        super().__init__(function)
+        locator = self._impl.locator
+        self._cache_file = _DigestedFile(self._cache_path, self._impl.filename_base, locator.get_source_stamp())
+
+    def load_overload(self, sig, target_context):
+        # Pickle may raise anything when it reads what it did not write.
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:
+            _tell(f"compiled code in {self._cache_path} is damaged ({error!r:.80}); compiling anew", "damaged")
+            self._replace()
+            return None
+
+    def save_overload(self, sig, data):
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            _tell(f"compiled code cannot be kept in {self._cache_path} ({error.strerror}); every run compiles", "kept")
+            self.disable()
+
+    def _replace(self):
+        try:
+            self.flush()
+        except OSError:
+            self.disable()
+
+
+def _cache_of(function):
+    if _numba_has_a_place(function):
+        try:
+            return _LenientCache(function)
+        except RuntimeError:
+            pass
+    folder = _private_folder()
+    if folder is None:
+        _tell("no folder can be written to where compiled code could be kept; every run compiles", "nowhere")
+        return NullCache()
+    _tell(f"compiled code is kept in {folder}; set NUMBA_CACHE_DIR to keep it elsewhere", "elsewhere")
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(folder)
+    try:
+        return _LenientCache(function)
+    except RuntimeError:
+        return NullCache()
+    finally:
+        config.CACHE_DIR = before
+
+
+def _numba_has_a_place(function):
+    """Whether numba may look for a place itself: without a home it would make a folder named ``~`` right here."""
+    if config.CACHE_DIR or os.access(Path(function.__code__.co_filename).parent, os.W_OK):
+        return True
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME", "~")).expanduser().is_absolute()
+    except RuntimeError:
+        return False
+
+
+@cache
+def _private_folder():
+    """A folder for temporary files that nobody but this user can write to; None where there is none."""
+    try:
+        folder = Path(tempfile.gettempdir()) / f"tailwise-compiled-{os.getuid()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        facts = folder.lstat()
+    except OSError:
+        return None
+    ours = stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and not facts.st_mode & 0o077
+    return folder if ours and os.access(folder, os.W_OK) else None
+
+
+_told: set[str] = set()
+
+
+def _tell(message, kind):
+    """Say it on standard error, once for all kernels."""
+    if kind not in _told and sys.stderr is not None:
+        print(f"tailwise: {message}", file=sys.stderr)
+    _told.add(kind)
