@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from tailwise.errors import InvalidInput
@@ -29,7 +30,9 @@ def set_progress(show: bool | None) -> None:
 
 
 def _progress_is_on() -> bool:
-    return sys.stderr.isatty() if _progress_setting is None else _progress_setting
+    # There is no standard error where somebody closed it.
+    shown = sys.stderr is not None and sys.stderr.isatty()
+    return shown if _progress_setting is None else _progress_setting
 
 
 def count_jobs(n_jobs: int | None) -> int:
@@ -105,35 +108,143 @@ def map_blocks(
 ) -> list[Result]:
     """``[function(b) for b in blocks]`` on ``n_jobs`` threads.
 
-    Blocks start in order, results return in order. Ctrl-C stops after the blocks that are running now.
+    Blocks start in order, results return in order. Ctrl-C raises at once: no further block starts, and the threads end
+    on their own after the blocks that are running now, whose results nobody sees. What has a ``description`` takes
+    long, and runs on a thread even where it is one, because only a main thread that waits can be interrupted.
     ``weight`` is what a block counts for in the progress bar.
 
     >>> map_blocks(lambda block: block ** 2, [1, 2, 3], n_jobs=2)
     [1, 4, 9]
     """
-    threads = min(count_jobs(n_jobs), max(1, len(blocks)))
+    threads = min(count_jobs(n_jobs), len(blocks))
     with progress(description, total=sum(weight(b) for b in blocks)) as advance:
-        if threads == 1:
-            results = []
-            for block in blocks:
-                results.append(function(block))
-                advance(weight(block))
-            return results
+        if threads <= 1 and not (blocks and description and threading.current_thread() is threading.main_thread()):
+            return _map_here(function, blocks, lambda block: advance(weight(block)))
         return _map_on_threads(function, blocks, threads, lambda block: advance(weight(block)))
+
+
+class _Abandoned(BaseException):
+    """Ends the work of a thread whose results nobody waits for any more."""
+
+
+class _Stop:
+    """Whether the threads of one call should start no further block: by its own word or that of the call around it."""
+
+    def __init__(self) -> None:
+        self.around: _Stop | None = getattr(_here, "stop", None)
+        self.said = False
+
+    def __bool__(self) -> bool:
+        return self.said or bool(self.around)
+
+
+_here = threading.local()
+
+
+def _map_here(function: Any, blocks: Any, done: Callable[[Any], None]) -> list[Any]:
+    stop, results = _Stop(), []
+    for block in blocks:
+        if stop:
+            raise _Abandoned
+        results.append(function(block))
+        done(block)
+    return results
 
 
 def _map_on_threads(function: Any, blocks: Any, threads: int, done: Callable[[Any], None]) -> list[Any]:
     results: list[Any] = [None] * len(blocks)
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="tailwise")
+    finished: SimpleQueue[tuple[int, BaseException | None]] = SimpleQueue()
+    stop, todo, taking = _Stop(), iter(range(len(blocks))), threading.Lock()
+
+    def work() -> None:
+        _here.stop = stop
+        while not stop:
+            with taking:
+                i = next(todo, None)
+            if i is None:
+                return
+            try:
+                results[i] = function(blocks[i])
+            except BaseException as error:
+                finished.put((i, error))
+                return
+            finished.put((i, None))
+
+    running = _start(work, threads)
+    if not running:
+        return _map_here(function, blocks, done)
     try:
-        where: dict[Future[Any], int] = {pool.submit(function, block): i for i, block in enumerate(blocks)}
-        pending = set(where)
-        while pending:
-            # A bounded wait lets the main thread see Ctrl-C while kernels run.
-            finished, pending = wait(pending, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
-            for future in finished:
-                results[where[future]] = future.result()
-                done(blocks[where[future]])
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        for _ in blocks:
+            i, error = _next(finished, stop)
+            if error is not None:
+                raise error
+            done(blocks[i])
+    except Exception:
+        stop.said = True
+        for thread in running:
+            thread.join()
+        raise
+    except BaseException:
+        stop.said = True
+        raise
+    for thread in running:
+        thread.join()
     return results
+
+
+def _start(work: Callable[[], None], threads: int) -> list[threading.Thread]:
+    """As many threads as there is memory for, up to ``threads``."""
+    running: list[threading.Thread] = []
+    for number in range(threads):
+        thread = threading.Thread(target=work, name=f"tailwise_{number}")
+        try:
+            thread.start()
+        except RuntimeError:
+            break
+        running.append(thread)
+    return running
+
+
+def _next(finished: SimpleQueue[Any], stop: _Stop) -> Any:
+    while True:
+        # A bounded wait lets an abandoned thread that waits for others see that it is.
+        with suppress(Empty):
+            return finished.get(timeout=_POLL_SECONDS)
+        if stop:
+            raise _Abandoned
+
+
+class SharedSetting:
+    """A setting of the whole process for as long as any thread is within: the first sets it, the last takes it back.
+
+    ``change`` sets it and returns how to take it back. Had each thread put back what it found, the last one would leave
+    what the first one set.
+    """
+
+    def __init__(self, change: Callable[[], Callable[[], Any]]) -> None:
+        self._change = change
+        self._take_back: Callable[[], Any] = lambda: None
+        self._within = 0
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._within == 0:
+                self._take_back = self._change()
+            self._within += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._within -= 1
+            if self._within == 0:
+                self._take_back()
+
+
+def _limit_blas() -> Callable[[], Any]:
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(limits=1, user_api="blas").restore_original_limits
+
+
+ONE_BLAS_THREAD = SharedSetting(_limit_blas)
+"""Within it a matrix product runs on the thread that asks for it, because threads over blocks use the cores already."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from tailwise.embedding.index import ExactIndex, LabelIndex, RecallReport, found_in, recall_report
 from tailwise.errors import import_extra
-from tailwise.parallel import count_jobs, map_blocks, row_blocks
+from tailwise.parallel import ONE_BLAS_THREAD, count_jobs, map_blocks, row_blocks
 from tailwise.parameters import Choice, Integer, Number, OrNone
 
 _ROWS_A_BLOCK = 256
@@ -87,21 +88,16 @@ class FaissIndex(LabelIndex):
     def _build(self) -> None:
         faiss = _faiss()
         n, d = self.vectors_.shape
-        threads = faiss.omp_get_max_threads()
-        faiss.omp_set_num_threads(1)
-        try:
-            with threadpool_limits(limits=1, user_api="blas"):
-                if self.kind == "hnsw":
-                    made = faiss.IndexHNSWFlat(d, self.links, faiss.METRIC_INNER_PRODUCT)
-                    made.hnsw.efConstruction = self.build_effort
-                else:
-                    lists = min(n, self.lists or max(1, int(4 * n**0.5)))
-                    made = faiss.IndexIVFFlat(faiss.IndexFlatIP(d), d, lists, faiss.METRIC_INNER_PRODUCT)
-                    made.cp.min_points_per_centroid, made.cp.niter = 1, 10
-                    made.train(self.vectors_[:: max(1, n // (64 * lists))])
-                made.add(self.vectors_)
-        finally:
-            faiss.omp_set_num_threads(threads)
+        with _one_openmp_thread(faiss), ONE_BLAS_THREAD:
+            if self.kind == "hnsw":
+                made = faiss.IndexHNSWFlat(d, self.links, faiss.METRIC_INNER_PRODUCT)
+                made.hnsw.efConstruction = self.build_effort
+            else:
+                lists = min(n, self.lists or max(1, int(4 * n**0.5)))
+                made = faiss.IndexIVFFlat(faiss.IndexFlatIP(d), d, lists, faiss.METRIC_INNER_PRODUCT)
+                made.cp.min_points_per_centroid, made.cp.niter = 1, 10
+                made.train(self.vectors_[:: max(1, n // (64 * lists))])
+            made.add(self.vectors_)
         self.structure_ = faiss.serialize_index(made)
         self._opened = made
         most = n if self.kind == "hnsw" else made.nlist
@@ -146,16 +142,23 @@ class FaissIndex(LabelIndex):
         def search_block(block: tuple[int, int]) -> None:
             rows = slice(*block)
             part = np.ascontiguousarray(queries[rows])
-            _, nominees = index.search(part, wanted, params=parameters)
+            with _one_openmp_thread(faiss):
+                _, nominees = index.search(part, wanted, params=parameters)
             self._rank(part, nominees, positions[rows], scores[rows])
 
-        threads = faiss.omp_get_max_threads()
-        faiss.omp_set_num_threads(1)
-        try:
-            size = min(_ROWS_A_BLOCK, -(-queries.shape[0] // count_jobs(self.n_jobs)) or 1)
-            map_blocks(search_block, row_blocks(queries.shape[0], size), n_jobs=self.n_jobs)
-        finally:
-            faiss.omp_set_num_threads(threads)
+        size = min(_ROWS_A_BLOCK, -(-queries.shape[0] // count_jobs(self.n_jobs)) or 1)
+        map_blocks(search_block, row_blocks(queries.shape[0], size), n_jobs=self.n_jobs)
+
+
+@contextmanager
+def _one_openmp_thread(faiss: Any) -> Iterator[None]:
+    """Run what faiss does on the thread that asks for it; OpenMP keeps this number for each thread."""
+    threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(threads)
 
 
 def _faiss() -> Any:

@@ -7,14 +7,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
 from tailwise.base import TopK
 from tailwise.errors import InvalidInput, NotFitted
 from tailwise.kernels.networks.embedding import score_candidates
 from tailwise.kernels.sparse.csr import Csr, csr_parts
 from tailwise.kernels.sparse.topk import topk_csr, topk_dense
-from tailwise.parallel import map_blocks, row_blocks
+from tailwise.parallel import ONE_BLAS_THREAD, map_blocks, row_blocks
 from tailwise.parameters import Constraint, check_parameters
 from tailwise.persistence import Saveable
 from tailwise.validation import check_number
@@ -136,8 +135,7 @@ class ExactIndex(LabelIndex):
                 unsure = np.flatnonzero(scores[rows][:, -1] <= rough[:, -1] + doubt)
                 self._scan(part, unsure, positions[rows], scores[rows])
 
-        # Threads over blocks use the cores; BLAS threads below them would only get in their way.
-        with threadpool_limits(limits=1, user_api="blas"):
+        with ONE_BLAS_THREAD:
             map_blocks(search_block, row_blocks(n, _ROWS_A_BLOCK), n_jobs=self.n_jobs)
 
     def _scan(self, queries: np.ndarray, rows: Any, positions: np.ndarray, scores: np.ndarray) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from tailwise.errors import InvalidInput, import_extra
+from tailwise.parallel import SharedSetting
 
 
 def require_torch(purpose: str) -> Any:
@@ -31,6 +33,16 @@ def resolve_device(device: str) -> Any:
     return found
 
 
+def _limit_torch() -> Callable[[], Any]:
+    torch = require_torch("training")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    return partial(torch.set_num_threads, before)
+
+
+_ONE_TORCH_THREAD = SharedSetting(_limit_torch)
+
+
 @contextmanager
 def one_thread_an_operation() -> Iterator[None]:
     """Run each torch operation on the thread that calls it.
@@ -38,13 +50,10 @@ def one_thread_an_operation() -> Iterator[None]:
     torch splits an operation over a global number of threads, which changes the order of sums. Here parts of a batch
     run on threads instead, each operation on one: the same bits whatever the number of threads.
     """
-    torch = require_torch("training")
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with _ONE_TORCH_THREAD:
+        # Besides the global number each thread has one of its own, which it takes from the global one only at first.
+        require_torch("training").set_num_threads(1)
         yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class Processes:
