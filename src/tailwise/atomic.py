@@ -68,11 +68,13 @@ def locked(path: str | Path) -> Iterator[None]:
     path = Path(path)
     name = path.parent / f".{path.name}.{_LOCK}"
     handle = _lock_file(name)
+    _ours.add(name)
     try:
         yield
     finally:
         # Removed while it is held: a process that waits for it sees that its file is gone, and makes another one.
         name.unlink(missing_ok=True)
+        _ours.discard(name)
         _unlock(handle)
 
 
@@ -132,6 +134,15 @@ def temporaries_of(path: str | Path) -> list[Path]:
     return sorted(entry for entry in path.parent.iterdir() if ours.fullmatch(entry.name))
 
 
+def remove_held() -> None:
+    """Remove every temporary and lock file of this process, which is about to end without coming back to them."""
+    for path in list(_ours):
+        _remove(path)
+
+
+_ours: set[Path] = set()
+
+
 @contextmanager
 def _held(path: Path, make: Callable[[Path], int]) -> Iterator[tuple[Path, int]]:
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -139,10 +150,12 @@ def _held(path: Path, make: Callable[[Path], int]) -> Iterator[tuple[Path, int]]
         for left in temporaries_of(path):
             _remove_dead(left)
     scratch, handle = _make_held(path, make)
+    _ours.add(scratch)
     try:
         yield scratch, handle
     finally:
         _remove(scratch)
+        _ours.discard(scratch)
         os.close(handle)
 
 

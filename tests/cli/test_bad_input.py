@@ -270,6 +270,65 @@ def test_a_real_control_c(tmp_path):
     assert err == "tailwise: interrupted; no file was left half-written\n"
 
 
+# A stand-in for a long kernel: compiled code that lets other threads run and cannot be interrupted.
+BUSY = """
+import hashlib, sys, tailwise
+from tailwise.atomic import temporary_folder
+from tailwise.cli import main
+from tailwise.parallel import map_blocks
+def work(self, X, Y):
+    with temporary_folder(sys.argv[4] + "-scratch"):
+        print("ready", flush=True)
+        if self.n_jobs == 1:
+            hashlib.pbkdf2_hmac("sha256", b"x", b"y", 200_000_000)
+        map_blocks(lambda block: hashlib.pbkdf2_hmac("sha256", b"x", b"y", 200_000_000), range(9), n_jobs=2)
+tailwise.Centroid._fit = work
+sys.exit(main())
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("number", "code", "said"),
+    [(signal.SIGINT, ExitCode.INTERRUPTED, "interrupted"), (signal.SIGTERM, ExitCode.TERMINATED, "terminated")],
+)
+def test_a_busy_command_ends_within_a_second(corpus, tmp_path, number, code, said, n_jobs):
+    pipe = subprocess.PIPE
+    arguments = ["train", corpus / "train.jsonl", "-o", tmp_path / "m", "-m", "centroid", *TEXT, "-q"]
+    command = [sys.executable, "-c", BUSY, *map(str, arguments), "--set", f"n_jobs={n_jobs}"]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True)
+    assert process.stdout.readline() == "ready\n"
+    assert len(list(tmp_path.iterdir())) == 1
+    time.sleep(0.3)
+    start = time.monotonic()
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    # A second, and two more for a machine with other things to do; the work itself takes a minute.
+    assert time.monotonic() - start < 3
+    assert process.returncode == code
+    assert err == f"tailwise: {said}; no file was left half-written\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="streams of POSIX shells")
+@pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- 2>&-"])
+def test_streams_that_are_closed(model, closed):
+    """Cron jobs and services may start without them."""
+    command = f'exec "$0" -m tailwise.cli "$@" {closed}'
+
+    def tailwise_with(*arguments):
+        whole = ["sh", "-c", command, sys.executable, *map(str, arguments)]
+        return subprocess.run(whole, capture_output=True, text=True, timeout=120)
+
+    done = tailwise_with("suggest", model, "a levy on income", "--json")
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)) == 4
+    done = tailwise_with("suggest", model, *(() if "<" in closed else ("",)))
+    assert done.returncode == ExitCode.BAD_INPUT
+    assert done.stdout == "" and ("2" in closed or "text is empty" in done.stderr)
+
+
 def test_a_reader_that_leaves_early_is_no_error(run, corpus, model, monkeypatch):
     """``tailwise predict … | head`` closes the pipe."""
 

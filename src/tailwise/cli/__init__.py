@@ -9,6 +9,8 @@ import sys
 from collections.abc import Sequence
 from enum import IntEnum
 
+from tailwise.cli.ending import ending_promptly, open_closed_streams, say_ended
+
 
 class ExitCode(IntEnum):
     """What the exit status of ``tailwise`` means."""
@@ -22,24 +24,30 @@ class ExitCode(IntEnum):
     MISSING_EXTRA = 6
     OUTPUT = 7
     INTERRUPTED = 130
+    TERMINATED = 143
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; returns the exit status and prints every expected error as one clean message."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    open_closed_streams()
+    if argv is not None:
+        return _main(argv)
+    # The process is this command: it may be ended for good.
+    with ending_promptly():
+        return _main(sys.argv[1:])
+
+
+def _main(argv: Sequence[str]) -> int:
     try:
         from tailwise.cli.app import command
 
-        status = command().main(args=arguments, prog_name="tailwise", standalone_mode=True)
+        status = command().main(args=list(argv), prog_name="tailwise", standalone_mode=True)
         return status if isinstance(status, int) else ExitCode.OK
     except SystemExit as done:
         status = done.code if isinstance(done.code, int) else ExitCode.OK if done.code is None else ExitCode.BUG
-        if status == ExitCode.INTERRUPTED:
-            print("tailwise: interrupted; no file was left half-written", file=sys.stderr)
-        return status
+        return say_ended() if status == ExitCode.INTERRUPTED else status
     except KeyboardInterrupt:
-        print("tailwise: interrupted; no file was left half-written", file=sys.stderr)
-        return ExitCode.INTERRUPTED
+        return say_ended()
     except Exception as error:
         # Imported only now: errors.py brings scikit-learn, which --help must not wait for.
         from tailwise.errors import TailwiseError

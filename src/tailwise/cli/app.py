@@ -22,7 +22,7 @@ _EPILOG = """\
 Results go to standard output, messages and progress to standard error; every verb takes --json.
 
 Exit status: 0 done · 1 a bug, please report it · 2 wrong usage · 3 bad data or arguments · 4 not a usable model ·
-5 download failed · 6 an optional package is missing · 7 output cannot be written · 130 interrupted.
+5 download failed · 6 an optional package is missing · 7 output cannot be written · 130 interrupted · 143 terminated.
 """
 
 

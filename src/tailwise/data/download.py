@@ -29,7 +29,10 @@ _PIP_SECTIONS = ("download", "install", "global", ":env:")
 def cache_folder() -> Path:
     """Where data sets are kept: ``TAILWISE_HOME``, or ``~/.cache/tailwise``."""
     home = os.environ.get("TAILWISE_HOME")
-    return Path(home).expanduser() if home else Path.home() / ".cache" / "tailwise"
+    try:
+        return Path(home).expanduser() if home else Path.home() / ".cache" / "tailwise"
+    except RuntimeError as error:
+        raise DownloadError(f"there is no place for data sets ({error}); set TAILWISE_HOME to a folder") from error
 
 
 def is_cached(name: str) -> bool:
