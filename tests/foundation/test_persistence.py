@@ -1,6 +1,9 @@
 import json
 import os
+import subprocess
+import sys
 import tempfile
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +17,7 @@ import tailwise
 from tailwise import persistence
 from tailwise.base import TopK
 from tailwise.errors import InvalidInput, ModelFileError
+from tailwise.persistence.encoding import Writer
 from tailwise.persistence.manifest import manifest_digest
 
 
@@ -138,6 +142,41 @@ def test_a_full_disk_changes_nothing(box, tmp_path, monkeypatch):
         persistence.save(box(np.arange(6)), path)
     monkeypatch.undo()
     assert len(persistence.load(path).value_) == 5 and [p.name for p in tmp_path.iterdir()] == ["m"]
+
+
+def test_a_disk_that_fills_up_while_an_array_is_written(box, tmp_path, monkeypatch):
+    """numpy writes arrays past Python, and would say how many values fitted instead of why no more did."""
+    monkeypatch.setattr(Writer, "_add_file", lambda self, name, suffix, write: write(Path("/dev/full")))
+    with pytest.raises(ModelFileError, match=r"No space left on device.*nothing was changed"):
+        persistence.save(box(np.zeros(100_000)), tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_too_little_memory_to_save_changes_nothing(box, tmp_path, monkeypatch):
+    def too_large(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr(Writer, "encode", too_large)
+    with pytest.raises(ModelFileError, match=r"not enough memory.*nothing was changed"):
+        persistence.save(box(np.zeros(5)), tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_too_little_memory_to_open_is_told_as_such(tmp_path):
+    """Under a limit of the address space, as batch systems set it."""
+    code = (
+        "import resource, sys, numpy as np, tailwise\n"
+        "from tailwise.errors import ModelFileError\n"
+        "model = tailwise.Popularity().fit(np.ones((2, 2)), np.eye(2))\n"
+        "model.label_counts_ = np.zeros(8_000_000, np.int64)\n"
+        "model.save(sys.argv[1])\n"
+        "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (used + 2**25, used + 2**25))\n"
+        "try:\n    tailwise.load(sys.argv[1])\nexcept ModelFileError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "m"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{tmp_path / 'm'} does not fit into memory; ")
 
 
 def test_other_files_are_never_overwritten(box, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import math
@@ -68,6 +69,8 @@ class MappedFiles:
         except FileNotFoundError:
             raise ModelFileError(f"{self.folder} lacks the file {name}; {WAY_OUT}") from None
         except OSError as error:
+            if error.errno == errno.ENOMEM:
+                raise MemoryError from error
             raise ModelFileError(f"{path} cannot be read ({error.strerror or error})") from error
 
 
@@ -157,7 +160,7 @@ def told(what: str) -> Iterator[None]:
     """Turn any exception about a damaged folder into one clear message: ``what`` is wrong, why, and the way out."""
     try:
         yield
-    except (ModelFileError, MissingExtra):
+    except (ModelFileError, MissingExtra, MemoryError):
         raise
     except Exception as error:
         why = str(error) if isinstance(error, Violation) else repr(error)

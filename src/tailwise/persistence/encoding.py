@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,8 @@ class Writer:
 
         def write(path: Path) -> None:
             with path.open("wb") as file:
-                np.lib.format.write_array(file, plain, allow_pickle=False)
+                # Not the file itself: numpy would write to its handle, and say of a full disk how many values fitted.
+                np.lib.format.write_array(SimpleNamespace(write=file.write), plain, allow_pickle=False)
 
         return self._add_file(name, ".npy", write)
 

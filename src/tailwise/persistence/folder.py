@@ -53,6 +53,10 @@ def save(model: Saveable, path: str | Path) -> None:
         raise UnwritableModel(
             f"writing the model to {path} failed ({error.strerror or error}); nothing was changed there"
         ) from error
+    except MemoryError as error:
+        raise UnwritableModel(
+            f"writing the model to {path} failed (there is not enough memory); nothing was changed there"
+        ) from error
 
 
 def load(path: str | Path, *, verify: bool = True) -> Any:
@@ -75,6 +79,10 @@ def load(path: str | Path, *, verify: bool = True) -> Any:
             if newer.stamp == opened.stamp:
                 raise
             opened = newer
+        except MemoryError as error:
+            raise ModelFileError(
+                f"{path} does not fit into memory; free some, or raise the limit of this process (ulimit -v)"
+            ) from error
     raise ModelFileError(f"{path} was replaced {_TRIES} times while it was being opened; open it when nobody saves")
 
 
