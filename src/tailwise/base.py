@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
@@ -84,6 +85,12 @@ class XMCModel(persistence.Saveable, BaseEstimator):
         names = feature_names(X)
         X = check_features(X, owner=type(self).__name__)
         Y = check_labels(Y, n_rows=X.shape[0])
+        if Y.nnz == 0:
+            warnings.warn(
+                f"no row of Y has a label: {type(self).__name__} has nothing to learn from, and what it predicts will "
+                "say nothing about rows; check how Y was made",
+                stacklevel=2,
+            )
         before = dict(self.__dict__)
         try:
             self.__dict__.pop("feature_names_in_", None)
