@@ -18,6 +18,7 @@ _CONTROLS = (
     *range(0xD800, 0xE000),
 )
 _SPELLED = {code: repr(chr(code))[1:-1] for code in _CONTROLS}
+_SPELLED_IN_HTML = {code: spelled for code, spelled in _SPELLED.items() if chr(code) not in "\t\n\r"}
 MARKS = {"better": "▲", "worse": "▼", "unclear": "="}
 """What stands behind a difference, in every form of a table."""
 
@@ -29,6 +30,15 @@ def visible(text: str) -> str:
     law\\n\\x1b[2J of the sea
     """
     return text.translate(_SPELLED)
+
+
+def html_text(text: str) -> str:
+    """``text`` for an HTML page, with the characters that turn the writing direction or are invisible spelled out.
+
+    >>> html_text("a < b\\n\\u202ec")
+    'a &lt; b\\n\\\\u202ec'
+    """
+    return escape(text.translate(_SPELLED_IN_HTML))
 
 
 class Cell(NamedTuple):
@@ -97,7 +107,7 @@ class Table(NamedTuple):
     def html(self) -> str:
         """The table as an HTML fragment that scrolls sideways on a narrow screen, by finger and by keyboard."""
         head = "".join(
-            f'<th scope="col"{self._css(place)}>{escape(name)}</th>' for place, name in enumerate(self.header)
+            f'<th scope="col"{self._css(place)}>{html_text(name)}</th>' for place, name in enumerate(self.header)
         )
         body = "".join(
             "<tr>"
@@ -105,10 +115,10 @@ class Table(NamedTuple):
             + "</tr>"
             for row in self.rows
         )
-        caption = f"<caption>{escape(self.title)}</caption>" if self.title else ""
-        notes = "".join(f"<div>{escape(note)}</div>" for note in self.notes)
+        caption = f"<caption>{html_text(self.title)}</caption>" if self.title else ""
+        notes = "".join(f"<div>{html_text(note)}</div>" for note in self.notes)
         return (
-            f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(self.title or "table")}"><table>'
+            f'<div class="scroll" tabindex="0" role="region" aria-label="{html_text(self.title or "table")}"><table>'
             f"{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{notes}"
         )
 
@@ -135,8 +145,12 @@ class Table(NamedTuple):
 
 def _html(cell: object) -> str:
     if not isinstance(cell, Cell):
-        return escape(str(cell))
-    parts = (escape(cell.text), f"<small>{escape(cell.detail)}</small>" if cell.detail else "", MARKS.get(cell.verdict))
+        return html_text(str(cell))
+    parts = (
+        html_text(cell.text),
+        f"<small>{html_text(cell.detail)}</small>" if cell.detail else "",
+        MARKS.get(cell.verdict),
+    )
     return " ".join(filter(None, parts))
 
 

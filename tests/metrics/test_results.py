@@ -10,6 +10,7 @@ from rich.console import Console
 from scipy import sparse
 
 from tailwise.base import TopK
+from tailwise.display import Table
 from tailwise.errors import InvalidInput, NotFitted
 from tailwise.metrics import Evaluator, compare, evaluate, label_slices, label_table, metric_names, parse_metric
 from tailwise.propensity import JainPropensity
@@ -153,3 +154,9 @@ def test_more_errors():
 def test_topk_with_fewer_labels_than_k():
     padded = TopK(np.array([[0], [1], [2]], np.int32), np.ones((3, 1), np.float32)).padded(5)
     assert evaluate(Y, padded, "p@5")["p@5"].value == pytest.approx(100 * 2 / 15)
+
+
+def test_tables_in_notebooks_show_what_turns_the_writing_direction():
+    shown = Table("\u202etitle", ["a\u2066", "b"], [["<x>\u202e", "two\nlines"]], ["note\u200f"]).html()
+    assert all(spelled in shown for spelled in ("\\u202etitle", "a\\u2066", "&lt;x&gt;\\u202e", "note\\u200f"))
+    assert "two\nlines" in shown and not set("\u200f\u202e\u2066") & set(shown)

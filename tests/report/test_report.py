@@ -63,6 +63,14 @@ def test_names_are_escaped(html):
     assert "&lt;Label&gt; &amp; number" in html
 
 
+def test_characters_that_turn_the_writing_direction_are_shown(trial):
+    """A name could else make the page say what it does not."""
+    turned = [f"{name} \u202eevil\u2066" for name in trial.label_names]
+    html = build_report(trial._replace(label_names=turned), title="A \u200ftitle")
+    assert not re.search("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]", html)
+    assert "\\u202eevil\\u2066" in html and "<h1>A \\u200ftitle</h1>" in html
+
+
 def test_the_numbers_are_those_of_evaluate(trial, html):
     judged = trial.models[0]
     found = evaluate(trial.Y, judged.topk, ["psp@5"], propensity=trial.propensity, confidence=None)["psp@5"]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from importlib.resources import files
+
+from tailwise.display import html_text
 
 _MARKS = ("●", "■", "◆")
 
 
 def tags(text: object) -> str:
     """Text made safe for HTML."""
-    return escape(str(text))
+    return html_text(str(text))
 
 
 def legend(names: Sequence[str]) -> str:

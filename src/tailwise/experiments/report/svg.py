@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from html import escape
 from itertools import count
 from typing import NamedTuple
 
 import numpy as np
+
+from tailwise.display import html_text
 
 _WIDTH, _HEIGHT = 420, 270
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 12, 44
@@ -110,7 +111,8 @@ class Chart:
     def point(self, x: float, y: float, *, series: int = 0, name: str = "", radius: float = 3.0) -> None:
         """One mark: a circle, square or diamond by series."""
         px, py = self.at(x, y)
-        hover = f"<title>{escape(name)}: {escape(self.x.caption)} {x:.4g}, {escape(self.y.caption)} {y:.4g}</title>"
+        said = f"{name}: {self.x.caption} {x:.4g}, {self.y.caption} {y:.4g}"
+        hover = f"<title>{html_text(said)}</title>"
         shapes = (
             f'<circle class="dot s{series % 6}" cx="{px:.1f}" cy="{py:.1f}" r="{radius}">{hover}</circle>',
             f'<rect class="dot s{series % 6}" x="{px - radius:.1f}" y="{py - radius:.1f}" width="{2 * radius}" '
@@ -125,7 +127,7 @@ class Chart:
         (x0, y0), (x1, y1) = self.at(left, max(self.y.low, 0.0)), self.at(right, height)
         self.parts.append(
             f'<rect class="bar s{series % 6}" x="{x0:.1f}" y="{y1:.1f}" width="{max(x1 - x0, 0.5):.1f}" '
-            f'height="{max(y0 - y1, 0):.1f}"><title>{escape(name)}: {height:.4g}</title></rect>'
+            f'height="{max(y0 - y1, 0):.1f}"><title>{html_text(name)}: {height:.4g}</title></rect>'
         )
 
     def interval(self, x: float, low: float, high: float, *, series: int = 0) -> None:
@@ -140,7 +142,7 @@ class Chart:
             0,
             f'<g class="region r{shade}"><rect x="{x0:.1f}" y="{top:.1f}" width="{max(x1 - x0, 0):.1f}" '
             f'height="{bottom - top:.1f}"/><text x="{(x0 + x1) / 2:.1f}" y="{top + 13:.1f}" '
-            f'text-anchor="middle">{escape(caption)}</text></g>',
+            f'text-anchor="middle">{html_text(caption)}</text></g>',
         )
 
     def guide(self, x0: float, y0: float, x1: float, y1: float) -> None:
@@ -153,7 +155,7 @@ class Chart:
         key = f"chart-{next(_ids)}"
         return (
             f'<svg class="chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-labelledby="{key}">'
-            f'<title id="{key}">{escape(self.title)}</title>{self._frame()}{"".join(self.parts)}</svg>'
+            f'<title id="{key}">{html_text(self.title)}</title>{self._frame()}{"".join(self.parts)}</svg>'
         )
 
     def _frame(self) -> str:
@@ -162,19 +164,19 @@ class Chart:
         for value, name in self.x.marks():
             px, _ = self.at(value, self.y.low)
             parts.append(
-                f'<text class="tick" x="{px:.1f}" y="{bottom + 16}" text-anchor="middle">{escape(name)}</text>'
+                f'<text class="tick" x="{px:.1f}" y="{bottom + 16}" text-anchor="middle">{html_text(name)}</text>'
             )
         for value, name in self.y.marks():
             _, py = self.at(self.x.low, value)
             parts.append(
                 f'<path class="grid" d="M{_LEFT} {py:.1f}H{right}"/>'
-                f'<text class="tick" x="{_LEFT - 6}" y="{py + 4:.1f}" text-anchor="end">{escape(name)}</text>'
+                f'<text class="tick" x="{_LEFT - 6}" y="{py + 4:.1f}" text-anchor="end">{html_text(name)}</text>'
             )
         middle = (_TOP + bottom) / 2
         parts.append(
             f'<text class="caption" x="{(_LEFT + right) / 2}" y="{_HEIGHT - 8}" text-anchor="middle">'
-            f"{escape(self.x.caption)}</text>"
+            f"{html_text(self.x.caption)}</text>"
             f'<text class="caption" x="12" y="{middle}" text-anchor="middle" transform="rotate(-90 12 {middle})">'
-            f"{escape(self.y.caption)}</text>"
+            f"{html_text(self.y.caption)}</text>"
         )
         return "".join(parts)
