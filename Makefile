@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL = $(1)/bin/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types imports unit test-random docs bench drills peers clean
+.PHONY: demo test lint types imports unit test-random docs bench drills release-check peers clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tailwise reproduce --demo
@@ -39,6 +39,10 @@ bench: $(VENV)/.installed peers
 # Accidents on purpose, in modest numbers; more of one: python -m drills kill --count 1000
 drills: $(VENV)/.installed
 	$(BIN)/python -m drills all
+
+# What a release would do where it is installed. torch is large: make release-check CHECK="--skip neural"
+release-check:
+	$(PYTHON) tools/release_check.py $(CHECK)
 
 peers: .venv-peers/.installed .venv-pecos/.installed
 
