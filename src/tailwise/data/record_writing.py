@@ -11,10 +11,11 @@ from typing import Any
 
 from tailwise.atomic import writing
 from tailwise.data.files import shown
-from tailwise.data.records import SEPARATOR, TEXT_FORMATS, split_labels
+from tailwise.data.label_cells import SEPARATOR, find_separator, split_labels
 from tailwise.errors import InvalidInput, import_extra
 from tailwise.validation import check_choice
 
+WRITTEN_FORMATS = ("jsonl", "csv", "tsv", "parquet")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet compute a cell
 
 
@@ -27,12 +28,12 @@ def write_records(
     label_separator: str = SEPARATOR,
     spreadsheet_safe: bool = False,
 ) -> None:
-    """Write texts and labels, columns "text" and "labels", in one of ``TEXT_FORMATS``; atomic, packed by suffix.
+    """Write texts and labels, columns "text" and "labels", in one of ``WRITTEN_FORMATS``; atomic, packed by suffix.
 
     What :func:`read_records` could not give back is refused. ``spreadsheet_safe`` puts an apostrophe before cells of
     CSV and TSV that a spreadsheet would run as a formula (``= + - @``); it stays when they are read.
     """
-    check_choice("format", format, TEXT_FORMATS)
+    check_choice("format", format, WRITTEN_FORMATS)
     if len(texts) != len(labels):
         raise InvalidInput(f"labels has {len(labels):,} rows but texts has {len(texts):,}")
     if not len(texts):
@@ -72,14 +73,23 @@ def _check_record(path: str | Path, number: int, text: str, row: Sequence[str]) 
 def _cells(
     path: str | Path, texts: Sequence[str], labels: Sequence[Sequence[str]], separator: str
 ) -> Iterator[tuple[str, str]]:
-    for number, (text, row) in enumerate(zip(texts, labels, strict=True), start=1):
-        joined = separator.join(row)
-        if not separator or split_labels(joined, separator) != list(row):
+    joined = [separator.join(row) for row in labels]
+    # Who reads the file need not say ";", so that has to be what its cells look like.
+    found = find_separator(joined) if separator == SEPARATOR else separator
+    for number, (text, row, cell) in enumerate(zip(texts, labels, joined, strict=True), start=1):
+        if not separator or split_labels(cell, separator) != list(row) or _read_otherwise(cell, found, row):
             raise InvalidInput(
                 f"{path}, row {number:,}: the labels {list(row)!r} cannot be told apart between separators "
                 f"{separator!r}; choose another label_separator, or write jsonl or parquet"
             )
-        yield text, joined
+        yield text, cell
+
+
+def _read_otherwise(cell: str, separator: str, row: Sequence[str]) -> bool:
+    try:
+        return split_labels(cell, separator) != list(row)
+    except ValueError:
+        return True
 
 
 def _write_delimited(file: Any, rows: Iterable[tuple[str, str]], delimiter: str, spreadsheet_safe: bool) -> None:
