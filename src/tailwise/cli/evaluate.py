@@ -18,19 +18,14 @@ Metrics = Annotated[
 Confidence = Annotated[float, typer.Option(min=0, max=0.999, help="Of the intervals; 0 leaves them out.")]
 
 
+@inputs.reads_data
 def evaluate(
     model: inputs.ModelPath,
     data: inputs.Data,
     metrics: Metrics = None,
     k: inputs.K = 5,
     confidence: Confidence = 0.95,
-    text_columns: inputs.TextColumns = None,
-    label_column: inputs.LabelColumn = None,
-    label_separator: inputs.LabelSeparator = None,
-    format: inputs.Format = None,
-    duplicates: inputs.Duplicates = None,
-    label_base: inputs.LabelBase = None,
-    feature_base: inputs.FeatureBase = None,
+    reading: inputs.Reading = inputs.UNTOLD,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -48,15 +43,6 @@ def evaluate(
     from tailwise.judging import default_metrics, judge
 
     wanted = split_names(metrics) or default_metrics(k)
-    reading = inputs.Reading(
-        text_columns,
-        label_column,
-        label_separator,
-        format,
-        duplicates,
-        label_base=label_base,
-        feature_base=feature_base,
-    )
     tagger = {model.resolve().name: inputs.open_tagger(model)}
     trial = judge(tagger, inputs.read_rows(data, reading, part="test"), deepest(wanted, k))
     say_unseen(trial)

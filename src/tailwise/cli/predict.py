@@ -14,6 +14,7 @@ from tailwise.display import visible
 _ROWS_AT_ONCE = 2000
 
 
+@inputs.reads_data
 def predict(
     model: inputs.ModelPath,
     data: inputs.Data,
@@ -21,12 +22,7 @@ def predict(
         Path | None, typer.Option("--output", "-o", help="File to write; standard output by default.")
     ] = None,
     k: inputs.K = 5,
-    text_columns: inputs.TextColumns = None,
-    label_column: inputs.LabelColumn = None,
-    label_separator: inputs.LabelSeparator = None,
-    format: inputs.Format = None,
-    duplicates: inputs.Duplicates = None,
-    feature_base: inputs.FeatureBase = None,
+    reading: inputs.Reading = inputs.UNTOLD,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -40,7 +36,6 @@ def predict(
     """
     output.set_quiet(quiet)
     tagger = inputs.open_tagger(model)
-    reading = inputs.Reading(text_columns, label_column, label_separator, format, duplicates, feature_base=feature_base)
     rows = inputs.read_unlabelled(data, reading)
     lines = _lines(tagger, rows, k, as_json)
     if to is None:

@@ -17,6 +17,7 @@ def _complete_model(incomplete: str) -> list[str]:
     return [name for name in ["auto", *model_names()] if name.startswith(incomplete)]
 
 
+@inputs.reads_data
 def train(
     data: inputs.Data,
     model_path: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The folder to write.")],
@@ -32,14 +33,7 @@ def train(
     feature_settings: Annotated[
         list[str] | None, typer.Option("--set-features", help="param=value of the text features; repeat it.")
     ] = None,
-    text_columns: inputs.TextColumns = None,
-    label_column: inputs.LabelColumn = None,
-    label_separator: inputs.LabelSeparator = None,
-    label_names: inputs.LabelNames = None,
-    format: inputs.Format = None,
-    duplicates: inputs.Duplicates = None,
-    label_base: inputs.LabelBase = None,
-    feature_base: inputs.FeatureBase = None,
+    reading: inputs.Reading = inputs.UNTOLD,
     seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; all cores by default.")] = None,
     as_json: output.Json = False,
@@ -58,9 +52,6 @@ def train(
     output.set_quiet(quiet)
     from tailwise.cli.training import make_tagger, train_tagger
 
-    reading = inputs.Reading(
-        text_columns, label_column, label_separator, format, duplicates, label_names, label_base, feature_base
-    )
     tagger = make_tagger(model, settings or [], feature_settings or [], tail=tail, seed=seed, jobs=jobs)
     facts = train_tagger(tagger, lambda: inputs.read_rows(data, reading), model_path)
     if as_json:
