@@ -12,6 +12,8 @@ from tailwise.data.record_writing import write_records
 from tailwise.data.records import read_records, read_texts
 from tailwise.data.registry import REGISTRY, RegisteredDataset, find_registered
 from tailwise.data.saving import convert, write_dataset
+from tailwise.data.split_files import SplitFiles, split_file
+from tailwise.data.splitting import Split, split_rows
 from tailwise.data.synthetic import make_longtail
 from tailwise.data.tables import TEXT_FORMATS
 from tailwise.data.text_features import TextFeatures
@@ -25,6 +27,8 @@ __all__ = [
     "Dataset",
     "RegisteredDataset",
     "Rows",
+    "Split",
+    "SplitFiles",
     "TextDataset",
     "TextFeatures",
     "cache_folder",
@@ -48,6 +52,8 @@ __all__ = [
     "read_texts",
     "read_xmc",
     "read_xmc_split",
+    "split_file",
+    "split_rows",
     "write_dataset",
     "write_libsvm",
     "write_records",

@@ -57,8 +57,8 @@ def load_dataset(
     """Open a data set: a registered name such as ``"eurlex-4k"``, a file, or a folder with training and test files.
 
     Sparse rows (the Extreme Classification Repository's format, libsvm, ARFF) give a :class:`Dataset`; texts (JSON
-    Lines, CSV, TSV, Parquet, Excel) give a :class:`TextDataset`, whose ``vectorize()`` makes a Dataset. Files that end in
-    .gz or .xz are read as they are. A malformed line is refused with file and line; nothing is skipped.
+    Lines, CSV, TSV, Parquet, Excel) give a :class:`TextDataset`, whose ``vectorize()`` makes a Dataset. Files that end
+    in .gz or .xz are read as they are. A malformed line is refused with file and line; nothing is skipped.
 
     Parameters
     ----------

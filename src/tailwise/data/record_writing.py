@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tailwise.errors import InvalidInput, import_extra
 from tailwise.validation import check_choice
 
 WRITTEN_FORMATS = ("jsonl", "csv", "tsv", "parquet")
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet compute a cell
 
 
@@ -54,7 +56,26 @@ def write_records(
                 file.write(json.dumps({"text": text, "labels": list(row)}, ensure_ascii=False).encode() + b"\n")
         else:
             cells = _cells(path, texts, labels, label_separator)
-            _write_delimited(file, cells, "," if format == "csv" else "\t", spreadsheet_safe)
+            _write_delimited(file, chain([("text", "labels")], cells), _DELIMITERS[format], spreadsheet_safe)
+
+
+def write_rows(
+    path: str | Path,
+    format: str,
+    rows: Sequence[dict[str, Any]],
+    *,
+    delimiter: str | None = None,
+    quoting: str | None = None,
+) -> None:
+    """Write rows with all their columns, as they were read, as "jsonl", "csv" or "tsv"; atomic, packed by suffix."""
+    check_choice("format", format, ("jsonl", "csv", "tsv"))
+    with writing(path) as file:
+        if format == "jsonl":
+            for row in rows:
+                file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+        else:
+            cells = chain([tuple(rows[0])], (tuple(row.values()) for row in rows))
+            _write_delimited(file, cells, delimiter or _DELIMITERS[format], quoting=quoting)
 
 
 def _check_record(path: str | Path, number: int, text: str, row: Sequence[str]) -> None:
@@ -92,16 +113,24 @@ def _read_otherwise(cell: str, separator: str, row: Sequence[str]) -> bool:
         return True
 
 
-def _write_delimited(file: Any, rows: Iterable[tuple[str, str]], delimiter: str, spreadsheet_safe: bool) -> None:
+def _write_delimited(
+    file: Any,
+    rows: Iterable[Sequence[str]],
+    delimiter: str,
+    spreadsheet_safe: bool = False,
+    quoting: str | None = None,
+) -> None:
     out = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    plain, quoting = (
-        csv.writer(out, delimiter=delimiter, lineterminator="\n", quoting=quoting)
-        for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
+    usual = (csv.QUOTE_NONE, csv.QUOTE_NONE) if quoting == "none" else (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
+    plain, quoted = (
+        csv.writer(
+            out, delimiter=delimiter, lineterminator="\n", quoting=how, quotechar=None if quoting == "none" else '"'
+        )
+        for how in usual
     )
-    plain.writerow(["text", "labels"])
     for row in rows:
         cells = [f"'{cell}" if spreadsheet_safe and cell.startswith(_FORMULA) else cell for cell in row]
         # Python before 3.13 leaves a lone carriage return unquoted, which readers take for the end of the row.
-        (quoting if any("\r" in cell for cell in cells) else plain).writerow(cells)
+        (quoted if any("\r" in cell for cell in cells) else plain).writerow(cells)
     out.flush()
     out.detach()
