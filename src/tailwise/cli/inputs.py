@@ -207,11 +207,12 @@ def load(data: str, reading: Reading, *, part: str = "train", **more: Any) -> An
     with opened(data) as path:
         found = load_dataset(path, **reading.options() | more)
     if isinstance(found, TextDataset):
-        _say_found(found, part)
+        say_found(found, part)
     return found
 
 
-def _say_found(data: Any, part: str) -> None:
+def say_found(data: Any, part: str = "train") -> None:
+    """Tell how the labels were read, and what is odd about them; of test rows that each has its own is not odd."""
     facts = data.reading
     separator = f", separator {facts['label separator']!r}" if "label separator" in facts else ""
     sheet = f"sheet {facts['sheet']!r}: " if "sheet" in facts else ""
