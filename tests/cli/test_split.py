@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tailwise.cli import ExitCode
-from tailwise.data import load_dataset
+from tailwise.data import load_dataset, split_rows
 
 from .conftest import records
 
@@ -97,3 +97,27 @@ def test_refusals(run, sheet, tmp_path):
     sheet.rename(tmp_path / "train.csv")
     result = run("split", tmp_path / "train.csv", "-o", tmp_path, "-t", "title")
     assert result.code == ExitCode.BAD_INPUT and "is the file that is split" in result.err
+
+
+def test_holdout_judges_on_rows_that_were_not_trained_on(run, corpus, tmp_path):
+    arguments = ("train", corpus / "train.jsonl", "-m", "centroid", "-t", "title,body", "--holdout", 0.1)
+    result = run(*arguments, "-o", tmp_path / "m")
+    assert result.code == 0, result.err
+    assert "psp@5" in result.out and result.out.endswith(f"{tmp_path / 'm'}\n")
+    assert "was trained on 72 rows and judged on the 8 held out" in result.err
+    facts = run(*arguments, "-o", tmp_path / "n", "--json").json
+    assert facts["rows"] == 72 and facts["holdout"]["rows"] == 8
+    train, test = split_rows(load_dataset(corpus / "train.jsonl", text_columns="title").Y_train, 0.1)
+    held = [(corpus / "train.jsonl").read_text().splitlines()[row] for row in test]
+    (tmp_path / "held.jsonl").write_text("\n".join(held))
+    judged = run("evaluate", tmp_path / "n", tmp_path / "held.jsonl", "-t", "title,body", "--json").json
+    assert judged["metrics"] == facts["holdout"]["metrics"]
+    assert train.size == 72
+
+
+def test_labels_that_are_only_held_out_are_not_in_the_model(run, tmp_path):
+    rows = [{"text": f"sea {i}", "labels": ["x", f"only {i}"]} for i in range(20)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = run("train", tmp_path / "a.jsonl", "-o", tmp_path / "m", "-m", "centroid", "--holdout", 0.2, "--json")
+    assert result.code == 0, result.err
+    assert result.json["labels"] == 17 and "4 of 8 labels" in result.err
