@@ -156,7 +156,7 @@ def _misread(path: str | Path, line: int, found: str, *others: str) -> DataForma
 def _wide(data: bytes) -> tuple[str, ...]:
     """The UTF-16 that a text of Latin letters begins in, where it does not say so by a mark."""
     zeros = [place for place in range(min(len(data), 8)) if not data[place]]
-    return {(0, 2, 4, 6): ("utf-16-be",), (1, 3, 5, 7): ("utf-16-le",)}.get(tuple(zeros), ())
+    return ("utf-16-be",) if zeros == [0, 2, 4, 6] else ("utf-16-le",) if zeros == [1, 3, 5, 7] else ()
 
 
 def split_lines(text: str) -> list[str]:

@@ -121,7 +121,7 @@ def _write_delimited(
     quoting: str | None = None,
 ) -> None:
     out = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    usual = (csv.QUOTE_NONE, csv.QUOTE_NONE) if quoting == "none" else (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
+    usual: Any = (csv.QUOTE_NONE, csv.QUOTE_NONE) if quoting == "none" else (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
     plain, quoted = (
         csv.writer(
             out, delimiter=delimiter, lineterminator="\n", quoting=how, quotechar=None if quoting == "none" else '"'

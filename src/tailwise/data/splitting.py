@@ -27,8 +27,8 @@ def split_rows(
     Y: Any,
     test_fraction: float = 0.2,
     *,
-    groups: Sequence[Any] | None = None,
-    order: Sequence[Any] | None = None,
+    groups: Sequence[Any] | np.ndarray | None = None,
+    order: Sequence[Any] | np.ndarray | None = None,
     random_state: Any = 0,
 ) -> Split:
     """Divide rows into training and test rows.
@@ -83,7 +83,7 @@ def split_rows(
     return Split(np.flatnonzero(~tested), np.flatnonzero(tested))
 
 
-def _numbered(groups: Sequence[Any]) -> np.ndarray:
+def _numbered(groups: Sequence[Any] | np.ndarray) -> np.ndarray:
     numbers: dict[Any, int] = {}
     return np.array([numbers.setdefault(group, len(numbers)) for group in groups], np.int64)
 

@@ -101,7 +101,7 @@ def _find_delimiter(text: str) -> str:
 
 def _parsed(path: Path, text: str, delimiter: str, quoting: str, skip_first: bool) -> Iterator[tuple[int, Row]]:
     previous_limit = csv.field_size_limit(2**31 - 1)
-    how = csv.QUOTE_NONE if quoting == "none" else csv.QUOTE_MINIMAL
+    how: Any = csv.QUOTE_NONE if quoting == "none" else csv.QUOTE_MINIMAL
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=how, strict=True)
     try:
         if skip_first:
