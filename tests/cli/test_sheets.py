@@ -68,6 +68,8 @@ def test_errors_speak_of_options(run, tmp_path):
     assert "--label-column …" in run("info", tmp_path / "a.csv", "-t", "body").err
     (tmp_path / "a.txt").write_text("what is this\n")
     assert "--format csv" in run("info", tmp_path / "a.txt").err
+    assert "--delimiter '##' must be one character" in run("info", tmp_path / "a.csv", "--delimiter", "##").err
+    assert "--encoding latin-99 is not known" in run("info", tmp_path / "a.csv", "--encoding", "latin-99").err
 
 
 class TestStandardInput:

@@ -145,7 +145,7 @@ def read_text(path: str | Path, encoding: str | None = None) -> str:
         raise _misread(path, line, found, *others) from error
     except (LookupError, ValueError) as error:
         known = "utf-8, utf-16, latin-1 or cp1252"
-        raise InvalidInput(f"encoding={encoding!r} is not known; pass one such as {known}") from error
+        raise InvalidInput(f"{argument('encoding', encoding)} is not known; pass one such as {known}") from error
 
 
 def _misread(path: str | Path, line: int, found: str, *others: str) -> DataFormatError:

@@ -42,7 +42,8 @@ def table_rows(
     if layout.quoting is not None:
         check_choice("quoting", layout.quoting, QUOTINGS)
     if layout.delimiter is not None and (len(layout.delimiter) != 1 or layout.delimiter in '"\r\n'):
-        raise InvalidInput(f"delimiter={layout.delimiter!r} must be one character such as ',', ';' or a tab")
+        given = argument("delimiter", layout.delimiter)
+        raise InvalidInput(f"{given} must be one character such as ',', ';' or a tab")
     if format == "parquet":
         return _parquet_rows(path, wanted)
     if format == "xlsx":
