@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tailwise.errors import MissingExtra, ModelFileError, import_extra
+from tailwise.errors import MissingExtra, ModelFileError, TailwiseError, import_extra
 from tailwise.persistence.checks import Violation, check_csr, check_offsets, check_shape
 from tailwise.persistence.manifest import WAY_OUT, open_regular
 from tailwise.persistence.saveable import Saveable, resolve_class
@@ -163,5 +163,5 @@ def told(what: str) -> Iterator[None]:
     except (ModelFileError, MissingExtra, MemoryError):
         raise
     except Exception as error:
-        why = str(error) if isinstance(error, Violation) else repr(error)
+        why = str(error) if isinstance(error, Violation | TailwiseError) else repr(error)
         raise ModelFileError(f"{what} ({why}); {WAY_OUT}") from error
