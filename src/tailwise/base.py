@@ -161,7 +161,7 @@ class XMCModel(persistence.Saveable, BaseEstimator):
         if hasattr(self, "feature_names_in_"):
             check_shape("feature_names_in_", self.feature_names_in_, (self.n_features_in_,), "U")
 
-    def _check_part(self, name: str, model: Any, kind: type[XMCModel], n_labels: int | None = None) -> None:
+    def _check_part(self, name: str, model: Any, kind: type[Any], n_labels: int | None = None) -> None:
         """Refuse a fitted part of this model that is none, or that was fitted on other features or labels.
 
         ``n_labels`` are the part's labels; by default it has all.

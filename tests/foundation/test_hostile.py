@@ -145,7 +145,9 @@ ARRAYS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "part", "change", "message"), ARRAYS, ids=lambda value: str(value)[:30])
+@pytest.mark.parametrize(
+    ("name", "part", "change", "message"), ARRAYS, ids=[" ".join((a, b, d)) for a, b, _, d in ARRAYS]
+)
 @pytest.mark.parametrize("verify", [True, False])
 def test_a_class_refuses_an_array_by_name(name, part, change, message, verify, folders, tmp_path):
     path = hostile.copy_folder(folders(name), tmp_path / "m")
@@ -183,7 +185,9 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "keys", "value", "message"), VALUES, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(
+    ("name", "keys", "value", "message"), VALUES, ids=[" ".join((a, *b, d)) for a, b, _, d in VALUES]
+)
 def test_a_class_refuses_a_value_by_name(name, keys, value, message, folders, tmp_path):
     path = hostile.copy_folder(folders(name), tmp_path / "m")
     forge_value(path, keys, value)

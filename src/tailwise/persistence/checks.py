@@ -11,12 +11,10 @@ tailwise.persistence.checks.Violation: leaves_ holds 7 at position 1, outside [0
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
-
-Kind = TypeVar("Kind")
 
 INTEGERS = "iu"
 NUMBERS = "biuf"
@@ -32,7 +30,7 @@ def check_that(holds: Any, message: str) -> None:
         raise Violation(message)
 
 
-def check_kind(name: str, value: Any, kind: type[Kind]) -> Kind:
+def check_kind(name: str, value: Any, kind: type[Any]) -> Any:
     """A value of this class."""
     if not isinstance(value, kind):
         raise Violation(f"{name} is a {type(value).__name__}, not a {kind.__name__}")
