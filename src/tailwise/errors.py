@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from typing import Any
 
@@ -59,3 +61,25 @@ def import_extra(module: str, extra: str, purpose: str, importer: Callable[[str]
     except ModuleNotFoundError as error:
         package = module.partition(".")[0]
         raise MissingExtra(f"{purpose} needs {package}; install it with: pip install 'tailwise[{extra}]'") from error
+
+
+_spelling: ContextVar[Callable[[str, Any], str]] = ContextVar("_spelling", default="{}={!r}".format)
+
+
+def argument(name: str, value: Any) -> str:
+    """How a message tells its reader to pass an argument: as Python does, or as :func:`spelled` has it.
+
+    >>> argument("encoding", "latin-1")
+    "encoding='latin-1'"
+    """
+    return _spelling.get()(name, value)
+
+
+@contextmanager
+def spelled(how: Callable[[str, Any], str]) -> Iterator[None]:
+    """Have messages spell arguments by ``how(name, value)``: the command has options in their place."""
+    token = _spelling.set(how)
+    try:
+        yield
+    finally:
+        _spelling.reset(token)

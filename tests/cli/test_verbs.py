@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import tailwise
@@ -124,6 +125,41 @@ def test_predict_one_line_a_row(run, corpus, model, tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
     assert [line["row"] for line in lines] == list(range(24))
     assert lines[1]["labels"][0]["name"] == "The fish"
+
+
+def test_predict_writes_what_the_suffix_says(run, corpus, model, tmp_path):
+    import csv
+
+    import pyarrow.parquet as parquet
+    from scipy import sparse
+
+    def written(name, *more):
+        result = run("predict", model, corpus / "test.jsonl", "-k", "2", *TEXT, "-o", tmp_path / name, *more)
+        assert result.code == 0 and result.out == "", result.err
+        return tmp_path / name
+
+    lines = [json.loads(line) for line in written("p.jsonl").read_text().splitlines()]
+    expected = [
+        (line["row"], rank, label["id"], label["name"], label["score"])
+        for line in lines
+        for rank, label in enumerate(line["labels"], start=1)
+    ]
+    for name, delimiter in (("p.csv", ","), ("p.tsv", "\t")):
+        with written(name).open(newline="") as file:
+            header, *rows = csv.reader(file, delimiter=delimiter)
+        assert header == ["row", "rank", "id", "name", "score"]
+        assert [(int(r), int(n), i, name) for r, n, i, name, _ in rows] == [row[:4] for row in expected]
+        assert [float(row[4]) for row in rows] == pytest.approx([row[4] for row in expected], rel=1e-5)
+    table = parquet.read_table(written("p.parquet"))
+    assert table["id"].to_pylist() == [row[2] for row in expected] and table.column_names == header
+    matrix = sparse.load_npz(written("p.npz"))
+    ids = np.load(tmp_path / "p.npz")["label_ids"].tolist()
+    assert matrix.shape == (24, 4)
+    assert {(row, ids[label]) for row, label in zip(*matrix.nonzero(), strict=True)} == {
+        (row[0], row[2]) for row in expected if row[4]
+    }
+    refused = run("predict", model, corpus / "test.jsonl", *TEXT, "--json", "-o", tmp_path / "q.csv")
+    assert refused.code == 3 and "--json writes JSON Lines" in refused.err and not (tmp_path / "q.csv").exists()
 
 
 def test_predict_needs_no_labels(run, model, tmp_path):

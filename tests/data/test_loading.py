@@ -169,7 +169,7 @@ def test_formats_are_detected(tmp_path, name, content, format):
 
 def test_refusals(tmp_path, data, texts):
     (tmp_path / "odd.txt").write_text("nothing known\n")
-    with pytest.raises(DataFormatError, match=r"line 1: found 'nothing known'; .*format= one of xmc, libsvm"):
+    with pytest.raises(DataFormatError, match=r"line 1: found 'nothing known'; .*format='csv': one of xmc, libsvm"):
         load_dataset(tmp_path / "odd.txt")
     with pytest.raises(InvalidInput, match="no data set is called 'eurlex'; known names: eurlex-4k"):
         load_dataset("eurlex")

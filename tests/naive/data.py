@@ -265,7 +265,7 @@ def _labels(value):
     if value is None:
         return []
     if isinstance(value, str):
-        value = [piece.strip() for piece in value.split(";")] if value.strip() else []
+        value = [piece.strip() for piece in value.split(";") if piece.strip()]
     _require(isinstance(value, list), value)
     labels = []
     for label in value:
@@ -329,7 +329,17 @@ def parse_delimited(data, delimiter):
         rows.append([*row, cell])
     _require(len(rows) > 1 and rows[0] and len(set(rows[0])) == len(rows[0]), "no row")
     _require(all(len(row) == len(rows[0]) for row in rows), "rows of other lengths")
-    return [_record(dict(zip(rows[0], row, strict=True))) for row in rows[1:]]
+    names = [_plain_name(rows[0], name) for name in rows[0]]
+    return [_record(dict(zip(names, row, strict=True))) for row in rows[1:]]
+
+
+def _plain_name(names, name):
+    """A column in another case is found where none is spelled alike."""
+    plain = name.strip().casefold()
+    if plain not in ("text", "labels") or plain in names:
+        return name
+    _require(sum(other.strip().casefold() == plain for other in names) == 1, "two columns alike")
+    return plain
 
 
 def parse_names(data):

@@ -14,7 +14,7 @@ import typer
 VERBS = {
     "From texts to labels": ("train", "suggest", "predict", "explain"),
     "Judging models": ("evaluate", "compare", "report"),
-    "Data and models": ("info", "convert", "datasets"),
+    "Data and models": ("info", "convert", "split", "datasets"),
     "The papers": ("reproduce", "experiment"),
 }
 

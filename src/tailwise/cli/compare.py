@@ -6,19 +6,14 @@ from tailwise.cli import inputs, output
 from tailwise.cli.evaluate import Confidence, Metrics, deepest, say_speed, say_unseen, split_names
 
 
+@inputs.reads_data
 def compare(
     models: inputs.ModelPaths,
     data: inputs.Data,
     metrics: Metrics = None,
     k: inputs.K = 5,
     confidence: Confidence = 0.95,
-    text_columns: inputs.TextColumns = None,
-    label_column: inputs.LabelColumn = None,
-    label_separator: inputs.LabelSeparator = None,
-    format: inputs.Format = None,
-    duplicates: inputs.Duplicates = None,
-    label_base: inputs.LabelBase = None,
-    feature_base: inputs.FeatureBase = None,
+    reading: inputs.Reading = inputs.UNTOLD,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -34,15 +29,6 @@ def compare(
     from tailwise.judging import default_metrics, judge
 
     wanted = split_names(metrics) or default_metrics(k)
-    reading = inputs.Reading(
-        text_columns,
-        label_column,
-        label_separator,
-        format,
-        duplicates,
-        label_base=label_base,
-        feature_base=feature_base,
-    )
     trial = judge(inputs.open_taggers(models), inputs.read_rows(data, reading, part="test"), deepest(wanted, k))
     say_unseen(trial)
     found = trial.metrics(wanted, confidence or None)

@@ -10,20 +10,14 @@ import typer
 from tailwise.cli import inputs, output
 
 
+@inputs.reads_data
 def convert(
     data: inputs.Data,
     to: Annotated[Path, typer.Argument(metavar="TO", help="The file or folder to write; its suffix tells the format.")],
     to_format: Annotated[
         str | None, typer.Option("--to", help="xmc, libsvm, jsonl, csv, tsv or parquet, where TO does not tell it.")
     ] = None,
-    text_columns: inputs.TextColumns = None,
-    label_column: inputs.LabelColumn = None,
-    label_separator: inputs.LabelSeparator = None,
-    label_names: inputs.LabelNames = None,
-    format: inputs.Format = None,
-    duplicates: inputs.Duplicates = None,
-    label_base: inputs.LabelBase = None,
-    feature_base: inputs.FeatureBase = None,
+    reading: inputs.Reading = inputs.UNTOLD,
     spreadsheet_safe: Annotated[
         bool,
         typer.Option(
@@ -45,13 +39,11 @@ def convert(
     """
     output.set_quiet(quiet)
     from tailwise.atomic import told_when_unwritable
-    from tailwise.data.saving import convert as convert_data
+    from tailwise.data.saving import write_converted
 
-    reading = inputs.Reading(
-        text_columns, label_column, label_separator, format, duplicates, label_names, label_base, feature_base
-    )
+    found = inputs.load(data, reading, unit_rows=False)
     with told_when_unwritable(to):
-        written = convert_data(data, to, to_format, spreadsheet_safe=spreadsheet_safe, **reading.options())
+        written = write_converted(found, to, to_format, spreadsheet_safe=spreadsheet_safe)
     if as_json:
         output.emit_json({"written": [str(path) for path in written]})
     else:

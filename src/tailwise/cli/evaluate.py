@@ -9,7 +9,10 @@ import typer
 from tailwise.cli import inputs, output
 
 if TYPE_CHECKING:
+    from tailwise.data import Rows
     from tailwise.judging import Trial
+    from tailwise.metrics import Evaluation
+    from tailwise.tagger import Tagger
 
 Metrics = Annotated[
     str | None,
@@ -18,19 +21,14 @@ Metrics = Annotated[
 Confidence = Annotated[float, typer.Option(min=0, max=0.999, help="Of the intervals; 0 leaves them out.")]
 
 
+@inputs.reads_data
 def evaluate(
     model: inputs.ModelPath,
     data: inputs.Data,
     metrics: Metrics = None,
     k: inputs.K = 5,
     confidence: Confidence = 0.95,
-    text_columns: inputs.TextColumns = None,
-    label_column: inputs.LabelColumn = None,
-    label_separator: inputs.LabelSeparator = None,
-    format: inputs.Format = None,
-    duplicates: inputs.Duplicates = None,
-    label_base: inputs.LabelBase = None,
-    feature_base: inputs.FeatureBase = None,
+    reading: inputs.Reading = inputs.UNTOLD,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -45,27 +43,29 @@ def evaluate(
     tailwise evaluate my-model eurlex-4k --metrics p@1,p@5,psp@5,recall@5:tail
     """
     output.set_quiet(quiet)
-    from tailwise.judging import default_metrics, judge
+    from tailwise.judging import default_metrics
 
     wanted = split_names(metrics) or default_metrics(k)
-    reading = inputs.Reading(
-        text_columns,
-        label_column,
-        label_separator,
-        format,
-        duplicates,
-        label_base=label_base,
-        feature_base=feature_base,
-    )
-    tagger = {model.resolve().name: inputs.open_tagger(model)}
-    trial = judge(tagger, inputs.read_rows(data, reading, part="test"), deepest(wanted, k))
-    say_unseen(trial)
-    result = trial.metrics(wanted, confidence or None)[trial.models[0].name]
-    say_speed(trial)
+    tagger = inputs.open_tagger(model)
+    rows = inputs.read_rows(data, reading, part="test")
+    result = judge_one(model.resolve().name, tagger, rows, wanted, k, confidence)
     if as_json:
-        output.emit_json({"data": trial.name, "rows": result.n_rows, "metrics": result.to_dict()["metrics"]})
+        output.emit_json({"data": rows.name, "rows": result.n_rows, "metrics": result.to_dict()["metrics"]})
     else:
         output.emit_table(result.table())
+
+
+def judge_one(
+    name: str, tagger: Tagger, rows: Rows, metrics: list[str], k: int = 5, confidence: float = 0.95
+) -> Evaluation:
+    """The metrics of one tagger on labelled rows, with word of what nobody could have found and of the time it took."""
+    from tailwise.judging import judge
+
+    trial = judge({name: tagger}, rows, deepest(metrics, k))
+    say_unseen(trial)
+    result = trial.metrics(metrics, confidence or None)[name]
+    say_speed(trial)
+    return result
 
 
 def split_names(metrics: str | None) -> list[str]:

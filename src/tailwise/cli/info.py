@@ -11,18 +11,13 @@ from tailwise.cli import inputs, output
 from tailwise.models import model_class, model_names
 
 
+@inputs.reads_data
 def info(
     what: Annotated[
         str,
         typer.Argument(metavar="MODEL|DATA|NAME", help="A model folder, a data file, a data set's or a model's name."),
     ],
-    text_columns: inputs.TextColumns = None,
-    label_column: inputs.LabelColumn = None,
-    label_separator: inputs.LabelSeparator = None,
-    format: inputs.Format = None,
-    duplicates: inputs.Duplicates = None,
-    label_base: inputs.LabelBase = None,
-    feature_base: inputs.FeatureBase = None,
+    reading: inputs.Reading = inputs.UNTOLD,
     labels: Annotated[
         bool, typer.Option("--labels", help="List a model's labels with id, training rows and rarity.")
     ] = False,
@@ -50,16 +45,7 @@ def info(
         _emit_parameters(what, as_json)
         return
     else:
-        reading = inputs.Reading(
-            text_columns,
-            label_column,
-            label_separator,
-            format,
-            duplicates,
-            label_base=label_base,
-            feature_base=feature_base,
-        )
-        facts = inputs.describe_data(what, reading)
+        facts = inputs.load(what, reading).summary()
     if as_json:
         output.emit_json(facts)
     else:

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
+
+from tailwise.cli import output
 
 if TYPE_CHECKING:
     from tailwise.data.labelled import Rows
     from tailwise.tagger import Tagger
 
 _PANEL = "How to read DATA"
+_SPELLED = {"tab": "\t", "\\t": "\t", "newline": "\n", "\\n": "\n"}  # what shells make hard to type
+_ENOUGH_ROWS = 10
+_NEARLY_EVERY = 0.9
 
 Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A file (.jsonl, .csv, .tsv, .parquet, the repository's .txt, .svm, .arff; .gz and .xz too), "
-        "or a data set's name.",
+        help="A file (.jsonl, .csv, .tsv, .xlsx, .parquet, the repository's .txt, .svm, .arff; .gz and .xz too), "
+        "- for standard input, or a data set's name.",
         show_default=False,
     ),
 ]
@@ -39,7 +52,11 @@ LabelColumn = Annotated[
 ]
 LabelSeparator = Annotated[
     str | None,
-    typer.Option("--label-separator", help="What separates labels within a CSV or TSV cell.", rich_help_panel=_PANEL),
+    typer.Option(
+        "--label-separator",
+        help="What separates labels within a cell, where the data do not show it.",
+        rich_help_panel=_PANEL,
+    ),
 ]
 LabelNames = Annotated[
     Path | None,
@@ -52,7 +69,27 @@ Format = Annotated[
 Duplicates = Annotated[
     str | None,
     typer.Option(
-        "--duplicates", help="refuse (default) or merge a label that comes twice in a row.", rich_help_panel=_PANEL
+        "--duplicates",
+        help="refuse or merge a label that comes twice in a row; by default merged within a cell, else refused.",
+        rich_help_panel=_PANEL,
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        "--delimiter", help="What separates columns of CSV and TSV, such as ; or tab.", rich_help_panel=_PANEL
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option("--encoding", help="Of text that is not UTF-8, such as latin-1.", rich_help_panel=_PANEL),
+]
+Quoting = Annotated[
+    str | None,
+    typer.Option(
+        "--quoting",
+        help="minimal: quotes enclose fields of CSV and TSV; none: they are characters like any other.",
+        rich_help_panel=_PANEL,
     ),
 ]
 LabelBase = Annotated[
@@ -80,14 +117,17 @@ FeatureBase = Annotated[
 class Reading(NamedTuple):
     """The options that say how DATA is read, as given."""
 
-    text_columns: list[str] | None = None
-    label_column: str | None = None
-    label_separator: str | None = None
-    format: str | None = None
-    duplicates: str | None = None
-    label_names: Path | None = None
-    label_base: int | None = None
-    feature_base: int | None = None
+    text_columns: TextColumns = None
+    label_column: LabelColumn = None
+    label_separator: LabelSeparator = None
+    label_names: LabelNames = None
+    format: Format = None
+    delimiter: Delimiter = None
+    encoding: Encoding = None
+    quoting: Quoting = None
+    duplicates: Duplicates = None
+    label_base: LabelBase = None
+    feature_base: FeatureBase = None
 
     def options(self) -> dict[str, Any]:
         """What was given, under the names that :func:`tailwise.load_dataset` takes."""
@@ -96,35 +136,120 @@ class Reading(NamedTuple):
             given["text_columns"] = [
                 name.strip() for part in self.text_columns for name in part.split(",") if name.strip()
             ]
+        for name in ("label_separator", "delimiter"):
+            given[name] = _SPELLED.get(given[name], given[name])
         return {name: value for name, value in given.items() if value is not None}
+
+
+UNTOLD = Reading()
+"""DATA tells by itself how it is read."""
+
+
+def reads_data(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb that takes ``reading`` the options of :class:`Reading` in its place; its errors speak of options."""
+    signature = inspect.signature(verb, eval_str=True)
+    hints = get_type_hints(Reading, include_extras=True)
+    options = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=hints[name])
+        for name in Reading._fields
+    ]
+    parameters = [
+        parameter
+        for one in signature.parameters.values()
+        for parameter in (options if one.name == "reading" else [one])
+    ]
+
+    @functools.wraps(verb)
+    def run(**given: Any) -> None:
+        from tailwise.errors import spelled
+
+        reading = Reading(**{name: given.pop(name) for name in Reading._fields})
+        with spelled(as_option):
+            verb(**given, reading=reading)
+
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def as_option(name: str, value: Any) -> str:
+    """An argument of the library as the command takes it.
+
+    >>> as_option("text_columns", ["title", "body"])
+    '--text-columns title,body'
+    """
+    text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return f"--{name.replace('_', '-')} {text if text == '…' else shlex.quote(text)}"
+
+
+@contextmanager
+def opened(data: str) -> Iterator[str]:
+    """The path that DATA is; what stands for standard input is a file while it is needed."""
+    if data != "-":
+        yield data
+        return
+    from tailwise.errors import DataFormatError
+
+    with tempfile.TemporaryDirectory(prefix="tailwise-") as folder:
+        path = Path(folder) / "standard input"
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        try:
+            yield str(path)
+        except DataFormatError as error:
+            raise DataFormatError("standard input", error.line, error.found, error.expected) from error
+
+
+def load(data: str, reading: Reading, *, part: str = "train", **more: Any) -> Any:
+    """The data set that DATA is, with word of what was found in it."""
+    from tailwise.data import TextDataset, load_dataset
+
+    with opened(data) as path:
+        found = load_dataset(path, **reading.options() | more)
+    if isinstance(found, TextDataset):
+        say_found(found, part)
+    return found
+
+
+def say_found(data: Any, part: str = "train") -> None:
+    """Tell how the labels were read, and what is odd about them; of test rows that each has its own is not odd."""
+    facts = data.reading
+    separator = f", separator {facts['label separator']!r}" if "label separator" in facts else ""
+    sheet = f"sheet {facts['sheet']!r}: " if "sheet" in facts else ""
+    output.say(f"{sheet}{data.n_labels:,} labels, {data.Y_train.nnz / data.n_train:.1f} a row{separator}")
+    if "quoting" in facts:
+        output.warn("quotes do not enclose fields here and are read as text, as --quoting none says")
+    if "label cells tidied" in facts:
+        output.warn(
+            f"{facts['label cells tidied']:,} cells had a label twice or a separator to spare; each label counts once"
+        )
+    labelled = int((data.Y_train.sum(axis=1) > 0).sum())
+    if part == "train" and labelled >= _ENOUGH_ROWS and data.n_with_own_label >= _NEARLY_EVERY * labelled:
+        output.warn(
+            f"{data.n_with_own_label:,} of {labelled:,} rows have a label that no other row has: if that is not so, "
+            f"--label-separator or --label-column ({facts.get('label column')!r} now) is wrong"
+        )
 
 
 def read_rows(data: str, reading: Reading, *, part: str = "train") -> Rows:
     """The rows of DATA with their labels; of a data set with training and test rows, the ``part`` asked for."""
-    from tailwise.data import Rows, load_dataset
+    from tailwise.data import Rows
 
-    return Rows.of(load_dataset(data, **reading.options()), part)
+    return Rows.of(load(data, reading, part=part), part)
 
 
 def read_unlabelled(data: str, reading: Reading) -> Any:
     """The texts of DATA, which needs no labels, or its rows of X."""
-    from tailwise.data.locate import detect_format
-    from tailwise.data.records import TEXT_FORMATS, read_texts
+    from tailwise.data import TEXT_FORMATS, detect_format, read_texts
 
     options = reading.options()
-    if Path(data).is_file():
-        kind = options.get("format") or detect_format(data)
+    with opened(data) as path:
+        kind = (options.get("format") or detect_format(path)) if Path(path).is_file() else None
         if kind in TEXT_FORMATS:
-            return read_texts(data, kind, text_columns=options.get("text_columns"))
-    # Labels are not looked at: where they start to count does not matter.
-    return read_rows(data, reading._replace(label_base=reading.label_base or 0), part="test").rows
-
-
-def describe_data(data: str, reading: Reading) -> dict[str, Any]:
-    """The figures that describe DATA."""
-    from tailwise.data import load_dataset
-
-    return load_dataset(data, **reading.options()).summary()
+            takes = ("text_columns", "delimiter", "encoding", "quoting")
+            return read_texts(path, kind, **{name: options[name] for name in takes if name in options})
+        # Labels are not looked at: where they start to count does not matter.
+        return read_rows(path, reading._replace(label_base=reading.label_base or 0), part="test").rows
 
 
 def open_tagger(path: Path) -> Tagger:

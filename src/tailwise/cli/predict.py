@@ -2,71 +2,55 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from tailwise.cli import inputs, output
-from tailwise.display import visible
 
-_ROWS_AT_ONCE = 2000
+_BY_SUFFIX = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".npz": "npz"}
 
 
+@inputs.reads_data
 def predict(
     model: inputs.ModelPath,
     data: inputs.Data,
     to: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write; standard output by default.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="File to write (.csv, .tsv, .jsonl, .parquet, .npz); standard output by default."
+        ),
     ] = None,
     k: inputs.K = 5,
-    text_columns: inputs.TextColumns = None,
-    label_column: inputs.LabelColumn = None,
-    label_separator: inputs.LabelSeparator = None,
-    format: inputs.Format = None,
-    duplicates: inputs.Duplicates = None,
-    feature_base: inputs.FeatureBase = None,
+    reading: inputs.Reading = inputs.UNTOLD,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
     """Predict labels for every row of DATA: one line a row, tab-separated `id score` pairs, or JSON Lines with --json.
 
+    A file has the format of its suffix: .csv and .tsv have a header and a line for each label of each row, numbered
+    from 0 in the order of DATA; .npz is a sparse matrix of scores.
+
     Examples:
 
     tailwise predict my-model new.jsonl --text-columns title,abstract -k 3 > labels.tsv
 
-    tailwise predict my-model new.csv --text-columns body --json -o labels.jsonl
+    tailwise predict my-model new.csv --text-columns body -o labels.csv
     """
     output.set_quiet(quiet)
+    from tailwise.cli.predictions import as_json_lines, as_lines, suggested, write_predictions
+    from tailwise.data.files import plain_suffix
+    from tailwise.errors import InvalidInput
+
+    kind = _BY_SUFFIX.get("" if to is None else plain_suffix(to), "jsonl" if as_json else "lines")
+    if as_json and kind != "jsonl":
+        raise InvalidInput(f"--json writes JSON Lines, but --output {to} is {kind}; leave --json out, or name a .jsonl")
     tagger = inputs.open_tagger(model)
-    reading = inputs.Reading(text_columns, label_column, label_separator, format, duplicates, feature_base=feature_base)
-    rows = inputs.read_unlabelled(data, reading)
-    lines = _lines(tagger, rows, k, as_json)
+    blocks = suggested(tagger, inputs.read_unlabelled(data, reading), k)
     if to is None:
-        for block in lines:
-            output.emit("\n".join(block))
+        for line in as_json_lines(blocks) if as_json else as_lines(blocks):
+            output.emit(line.removesuffix("\n"))
         return
-    from tailwise.atomic import write_whole
-
-    write_whole(to, (f"{line}\n" for block in lines for line in block))
+    write_predictions(to, kind, blocks, tagger.label_ids_)
     output.say(f"wrote {to}")
-
-
-def _lines(tagger: Any, rows: Any, k: int, as_json: bool) -> Any:
-    """Blocks of lines, so that a file of any length is predicted in bounded memory beside its rows."""
-    from tailwise.display import plain
-    from tailwise.parallel import progress, row_blocks
-
-    n = rows.shape[0] if hasattr(rows, "shape") else len(rows)
-    with progress("Predicting", n) as advance:
-        for first, last in row_blocks(n, _ROWS_AT_ONCE):
-            found = tagger.suggest(rows[first:last], k)
-            advance(last - first)
-            if as_json:
-                yield [
-                    json.dumps({"row": row, "labels": [plain(s) for s in labels]}, ensure_ascii=False)
-                    for row, labels in enumerate(found, start=first)
-                ]
-            else:
-                yield ["\t".join(f"{visible(s.id)} {s.score:.4g}" for s in labels) for labels in found]

@@ -11,20 +11,14 @@ from tailwise.cli import inputs, output
 from tailwise.cli.evaluate import say_speed, say_unseen
 
 
+@inputs.reads_data
 def report(
     models: inputs.ModelPaths,
     data: inputs.Data,
     to: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The HTML file to write.")],
     k: inputs.K = 5,
     title: Annotated[str | None, typer.Option(help="The report's title.")] = None,
-    text_columns: inputs.TextColumns = None,
-    label_column: inputs.LabelColumn = None,
-    label_separator: inputs.LabelSeparator = None,
-    label_names: inputs.LabelNames = None,
-    format: inputs.Format = None,
-    duplicates: inputs.Duplicates = None,
-    label_base: inputs.LabelBase = None,
-    feature_base: inputs.FeatureBase = None,
+    reading: inputs.Reading = inputs.UNTOLD,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -39,9 +33,6 @@ def report(
     from tailwise.experiments.report import CANDIDATES, build_report
     from tailwise.judging import judge
 
-    reading = inputs.Reading(
-        text_columns, label_column, label_separator, format, duplicates, label_names, label_base, feature_base
-    )
     rows = inputs.read_rows(data, reading, part="test")
     trial = judge(inputs.open_taggers(models), rows, max(k, CANDIDATES))
     say_unseen(trial)

@@ -17,6 +17,7 @@ def _complete_model(incomplete: str) -> list[str]:
     return [name for name in ["auto", *model_names()] if name.startswith(incomplete)]
 
 
+@inputs.reads_data
 def train(
     data: inputs.Data,
     model_path: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The folder to write.")],
@@ -32,14 +33,11 @@ def train(
     feature_settings: Annotated[
         list[str] | None, typer.Option("--set-features", help="param=value of the text features; repeat it.")
     ] = None,
-    text_columns: inputs.TextColumns = None,
-    label_column: inputs.LabelColumn = None,
-    label_separator: inputs.LabelSeparator = None,
-    label_names: inputs.LabelNames = None,
-    format: inputs.Format = None,
-    duplicates: inputs.Duplicates = None,
-    label_base: inputs.LabelBase = None,
-    feature_base: inputs.FeatureBase = None,
+    holdout: Annotated[
+        float,
+        typer.Option("--holdout", min=0, max=0.9, help="Hold out this share of the rows, and judge the model on them."),
+    ] = 0.0,
+    reading: inputs.Reading = inputs.UNTOLD,
     seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; all cores by default.")] = None,
     as_json: output.Json = False,
@@ -53,16 +51,37 @@ def train(
 
     tailwise train records.csv -o my-model --text-columns body --label-column tags --label-separator ';' --tail 0.5
 
+    tailwise train records.xlsx -o my-model --holdout 0.1
+
     tailwise train eurlex-4k -o my-model --model parabel --set n_trees=1
     """
     output.set_quiet(quiet)
+    from tailwise.cli.evaluate import judge_one
     from tailwise.cli.training import make_tagger, train_tagger
+    from tailwise.data import Rows, split_rows
+    from tailwise.judging import default_metrics
 
-    reading = inputs.Reading(
-        text_columns, label_column, label_separator, format, duplicates, label_names, label_base, feature_base
-    )
+    held: list[Rows] = []
+
+    def read() -> Rows:
+        rows = inputs.read_rows(data, reading)
+        if not holdout:
+            return rows
+        training, test = split_rows(rows.Y, holdout, random_state=seed)
+        held.append(rows.take(test))
+        return rows.take(training)
+
     tagger = make_tagger(model, settings or [], feature_settings or [], tail=tail, seed=seed, jobs=jobs)
-    facts = train_tagger(tagger, lambda: inputs.read_rows(data, reading), model_path)
+    facts = train_tagger(tagger, read, model_path)
+    for rows in held:
+        result = judge_one(model_path.resolve().name, tagger, rows, default_metrics())
+        output.say(
+            f"{model_path} was trained on {facts['rows']:,} rows and judged on the {result.n_rows:,} held out; "
+            "without --holdout it learns from all"
+        )
+        facts["holdout"] = {"rows": result.n_rows, "metrics": result.to_dict()["metrics"]}
+        if not as_json:
+            output.emit_table(result.table())
     if as_json:
         output.emit_json(facts)
     else:

@@ -9,10 +9,13 @@ from tailwise.data.loading import encode_labels, load_dataset
 from tailwise.data.locate import FORMATS, ROW_FORMATS, detect_format, read_names
 from tailwise.data.missing import drop_labels, planted_propensity
 from tailwise.data.record_writing import write_records
-from tailwise.data.records import TEXT_FORMATS, read_records, read_texts
+from tailwise.data.records import read_records, read_texts
 from tailwise.data.registry import REGISTRY, RegisteredDataset, find_registered
 from tailwise.data.saving import convert, write_dataset
+from tailwise.data.split_files import SplitFiles, split_file
+from tailwise.data.splitting import Split, split_rows
 from tailwise.data.synthetic import make_longtail
+from tailwise.data.tables import TEXT_FORMATS
 from tailwise.data.text_features import TextFeatures
 from tailwise.data.xmc import read_split, read_xmc, read_xmc_split, write_xmc
 
@@ -24,6 +27,8 @@ __all__ = [
     "Dataset",
     "RegisteredDataset",
     "Rows",
+    "Split",
+    "SplitFiles",
     "TextDataset",
     "TextFeatures",
     "cache_folder",
@@ -47,6 +52,8 @@ __all__ = [
     "read_texts",
     "read_xmc",
     "read_xmc_split",
+    "split_file",
+    "split_rows",
     "write_dataset",
     "write_libsvm",
     "write_records",

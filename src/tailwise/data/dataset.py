@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
@@ -53,19 +53,26 @@ class _Labelled:
         """How many training rows carry each label: (n_labels,) int64."""
         return label_counts(self.Y_train)
 
+    @property
+    def n_with_own_label(self) -> int:
+        """Training rows with a label that no other row has; nearly all of them are a sign of misread labels."""
+        own = self.label_counts[self.Y_train.indices] == 1
+        rows = np.repeat(np.arange(self.n_train), np.diff(self.Y_train.indptr))
+        return int(np.unique(rows[own]).size)
+
     def _check_labels(self, n_train: int, n_test: int | None) -> None:
         self.Y_train = check_labels(self.Y_train, n_rows=n_train)
         if (n_test is None) != (self.Y_test is None):
             raise InvalidInput("a test set needs both rows and labels; pass both or neither")
         if self.Y_test is not None:
             self.Y_test = check_labels(self.Y_test, n_rows=n_test, n_labels=self.n_labels)
-        for field in ("label_names", "label_ids"):
-            self._check_names(field, self.n_labels, "labels")
+        for names in ("label_names", "label_ids"):
+            self._check_names(names, self.n_labels, "labels")
 
-    def _check_names(self, field: str, expected: int, what: str) -> None:
-        names = getattr(self, field)
+    def _check_names(self, which: str, expected: int, what: str) -> None:
+        names = getattr(self, which)
         if names is not None and len(names) != expected:
-            raise InvalidInput(f"{field} has {len(names):,} entries but there are {expected:,} {what}")
+            raise InvalidInput(f"{which} has {len(names):,} entries but there are {expected:,} {what}")
 
     def _validation_rows(self, fraction: float, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
         check_number("fraction", fraction, low=0, high=1, open_low=True, open_high=True)
@@ -88,6 +95,7 @@ class _Labelled:
             "labels a training row": round(float(self.Y_train.nnz) / max(self.n_train, 1), 2),
             "training rows without labels": int((np.diff(self.Y_train.indptr) == 0).sum()),
             "labels without training rows": int((counts == 0).sum()),
+            "training rows with a label of their own": self.n_with_own_label,
             "labels on fewer than 5 training rows": int(((counts > 0) & (counts < 5)).sum()),
             "largest label": int(counts.max(initial=0)),
         }
@@ -196,6 +204,8 @@ class TextDataset(_Labelled):
         What the labels are called in the file, and their readable names (the ids where there are none).
     name, source : str
         What it is called and where it came from.
+    reading : dict
+        What was found out when the file was read, by name: its columns, its label separator, cells that were tidied.
     """
 
     texts_train: list[str]
@@ -206,6 +216,7 @@ class TextDataset(_Labelled):
     name: str = ""
     source: str = ""
     label_ids: list[str] | None = None
+    reading: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._check_labels(len(self.texts_train), None if self.texts_test is None else len(self.texts_test))
@@ -257,7 +268,7 @@ class TextDataset(_Labelled):
         facts = self._label_facts()
         characters = sum(map(len, self.texts_train))
         facts["characters a training text"] = round(characters / max(self.n_train, 1), 1)
-        return facts
+        return facts | self.reading
 
     def __repr__(self) -> str:
         return f"TextDataset({self.name!r}, {self.n_train:,} + {self.n_test:,} texts, {self.n_labels:,} labels)"

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tailwise.errors import DataFormatError, InvalidInput
+from tailwise.errors import DataFormatError, InvalidInput, argument
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 _DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _CHUNK = 1 << 23
 _MAX_BYTES = 2_000_000_000
 _SHOWN = 40
@@ -129,15 +130,33 @@ def read_bytes(path: str | Path, size: int = -1) -> bytes:
     return b"".join(chunks(path, _CHUNK)) if size < 0 else next(chunks(path, size), b"")
 
 
-def read_text(path: str | Path) -> str:
-    """The file as text: UTF-8, with or without a byte-order mark."""
+def read_text(path: str | Path, encoding: str | None = None) -> str:
+    """The file as text, without a byte-order mark: UTF-8, or UTF-16 where such a mark says so, unless told."""
     data = read_bytes(path)
+    if encoding is None and (others := _wide(data)):
+        raise _misread(path, 1, "NUL bytes, as UTF-16 has them", *others)
+    codec = encoding or ("utf-16" if data.startswith(_UTF_16) else "utf-8")
     try:
-        return data.decode("utf-8-sig")
+        return data.decode(codec).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        found = repr(data[error.start : error.start + 4])
-        raise DataFormatError(path, line, f"the bytes {found}", "text in UTF-8; convert the file to UTF-8") from error
+        found = f"bytes that are not {codec.upper()} ({data[error.start : error.start + 4]!r})"
+        others = ("utf-8",) if encoding else ("cp1252", "latin-1")
+        raise _misread(path, line, found, *others) from error
+    except (LookupError, ValueError) as error:
+        known = "utf-8, utf-16, latin-1 or cp1252"
+        raise InvalidInput(f"{argument('encoding', encoding)} is not known; pass one such as {known}") from error
+
+
+def _misread(path: str | Path, line: int, found: str, *others: str) -> DataFormatError:
+    named = " or ".join(argument("encoding", name) for name in others)
+    return DataFormatError(path, line, found, f"text in UTF-8, or its encoding named, such as {named}")
+
+
+def _wide(data: bytes) -> tuple[str, ...]:
+    """The UTF-16 that a text of Latin letters begins in, where it does not say so by a mark."""
+    zeros = [place for place in range(min(len(data), 8)) if not data[place]]
+    return ("utf-16-be",) if zeros == [0, 2, 4, 6] else ("utf-16-le",) if zeros == [1, 3, 5, 7] else ()
 
 
 def split_lines(text: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
+import numpy as np
 from scipy import sparse
 
 from tailwise.data.dataset import Dataset, TextDataset
@@ -35,6 +36,14 @@ class Rows(NamedTuple):
             rows, Y = (data.X_test, data.Y_test) if isinstance(data, Dataset) else (data.texts_test, data.Y_test)
         ids = data.label_ids or [str(label) for label in range(data.n_labels)]
         return cls(data.name, rows, Y, ids, data.label_names or ids)
+
+    def take(self, rows: np.ndarray) -> Self:
+        """Some of the rows, by number, with the labels that occur on them."""
+        Y = self.Y[rows]
+        seen = np.unique(Y.indices)
+        chosen = [self.rows[row] for row in rows.tolist()] if self.texts is not None else self.rows[rows]
+        ids, names = ([names[label] for label in seen.tolist()] for names in (self.label_ids, self.label_names))
+        return self._replace(rows=chosen, Y=Y[:, seen], label_ids=ids, label_names=names)
 
     @property
     def texts(self) -> Sequence[str] | None:

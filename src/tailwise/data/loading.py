@@ -15,8 +15,9 @@ from tailwise.data.download import fetch
 from tailwise.data.files import plain_name
 from tailwise.data.libsvm import read_libsvm_files
 from tailwise.data.locate import FORMATS, Sources, detect_format, locate, read_names
-from tailwise.data.records import TEXT_FORMATS, read_records
+from tailwise.data.records import Columns, scan_records
 from tailwise.data.registry import REGISTRY, find_registered
+from tailwise.data.tables import TEXT_FORMATS, Layout
 from tailwise.data.xmc import read_xmc, read_xmc_split
 from tailwise.errors import DataFormatError, InvalidInput
 from tailwise.validation import check_choice
@@ -25,9 +26,8 @@ from tailwise.validation import check_choice
 class _Options(NamedTuple):
     """How files are read, beside their format."""
 
-    text_columns: Sequence[str] | str | None
-    label_column: str | None
-    label_separator: str | None
+    columns: Columns
+    layout: Layout
     split_column: int
     label_base: int | None
     feature_base: int | None
@@ -47,15 +47,18 @@ def load_dataset(
     split_column: int = 0,
     label_base: int | None = None,
     feature_base: int | None = None,
-    duplicates: str = "refuse",
+    duplicates: str | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    quoting: str | None = None,
     unit_rows: bool = True,
     n_jobs: int | None = None,
 ) -> Any:
     """Open a data set: a registered name such as ``"eurlex-4k"``, a file, or a folder with training and test files.
 
     Sparse rows (the Extreme Classification Repository's format, libsvm, ARFF) give a :class:`Dataset`; texts (JSON
-    Lines, CSV, TSV, Parquet) give a :class:`TextDataset`, whose ``vectorize()`` makes a Dataset. Files that end in .gz
-    or .xz are read as they are. A malformed line is refused with file and line; nothing is skipped.
+    Lines, CSV, TSV, Parquet, Excel) give a :class:`TextDataset`, whose ``vectorize()`` makes a Dataset. Files that end
+    in .gz or .xz are read as they are. A malformed line is refused with file and line; nothing is skipped.
 
     Parameters
     ----------
@@ -66,9 +69,9 @@ def load_dataset(
     test : str or Path, optional
         The test file that goes with the training file ``path``.
     format : str, optional
-        "xmc", "libsvm", "arff", "jsonl", "csv", "tsv" or "parquet"; by default told from name and first line.
-    text_columns, label_column, label_separator
-        Where text formats keep texts and labels: see :func:`read_records`.
+        "xmc", "libsvm", "arff", "jsonl", "csv", "tsv", "parquet" or "xlsx"; by default told from name and first line.
+    text_columns, label_column, label_separator, delimiter, encoding, quoting
+        Where and how text formats keep texts and labels: see :func:`read_records`.
     label_names : path, list or dict, optional
         Names for the labels: one a line or a JSON list, in the order of the columns, or a JSON object from id to name.
         For ARFF the Mulan xml.
@@ -76,8 +79,8 @@ def load_dataset(
         The column of the split files, counted from 0.
     label_base, feature_base : {0, 1}, optional
         Where a libsvm file starts to count, if it does not tell: see :func:`read_libsvm`.
-    duplicates : {"refuse", "merge"}
-        What to do with an entry that comes twice in a row.
+    duplicates : {"refuse", "merge"}, optional
+        What to do with an entry that comes twice in a row: refused unless told, or typed into a cell by hand.
     unit_rows : bool
         Scale each row of X to unit length, which is what the models expect. False keeps the values of the file.
     n_jobs : int or None
@@ -85,9 +88,9 @@ def load_dataset(
     """
     if format is not None:
         check_choice("format", format, FORMATS)
-    options = _Options(
-        text_columns, label_column, label_separator, split_column, label_base, feature_base, duplicates, n_jobs
-    )
+    columns = Columns(text_columns, label_column, label_separator, duplicates)
+    layout = Layout(delimiter, encoding, quoting)
+    options = _Options(columns, layout, split_column, label_base, feature_base, duplicates or "refuse", n_jobs)
     if not Path(path).exists():
         return _load_registered(str(path), options, unit_rows)
     sources = locate(path, test)
@@ -153,19 +156,14 @@ def _load_arff(sources: Sources, label_names: Any) -> Dataset:
 
 
 def _load_texts(sources: Sources, kind: str, options: _Options, names: Any, name: str) -> TextDataset:
-    def read(path: Path) -> tuple[list[str], list[list[str]]]:
-        texts, labels = read_records(
-            path,
-            kind,
-            text_columns=options.text_columns,
-            label_column=options.label_column,
-            label_separator=options.label_separator,
-            duplicates=options.duplicates,
-        )
-        return texts, labels or []
-
-    texts_train, labels_train = read(sources.train)
-    texts_test, labels_test = (None, []) if sources.test is None else read(sources.test)
+    texts_train, labels_train, facts = scan_records(sources.train, kind, options.columns, options.layout)
+    texts_test, labels_test = None, None
+    if sources.test is not None:
+        # What the training rows showed holds for the test rows, which may be few.
+        separator = options.columns.separator or facts.get("label separator", "").strip(" ") or None
+        same = options.columns._replace(separator=separator)
+        texts_test, labels_test, _ = scan_records(sources.test, kind, same, options.layout)
+    labels_train, labels_test = labels_train or [], labels_test or []
     ids = _sorted_ids({label for row in (*labels_train, *labels_test) for label in row})
     if not ids:
         raise DataFormatError(sources.train, None, "no label in any row", "at least one label")
@@ -178,6 +176,7 @@ def _load_texts(sources: Sources, kind: str, options: _Options, names: Any, name
         label_ids=ids,
         name=name,
         source=str(sources.train.parent if sources.test else sources.train),
+        reading=facts,
     )
 
 

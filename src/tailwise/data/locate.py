@@ -18,8 +18,8 @@ from tailwise.data.files import (
     split_lines,
 )
 from tailwise.data.libsvm import MARK
-from tailwise.data.records import TEXT_FORMATS
-from tailwise.errors import DataFormatError, InvalidInput
+from tailwise.data.tables import TEXT_FORMATS
+from tailwise.errors import DataFormatError, InvalidInput, argument
 
 ROW_FORMATS = ("xmc", "libsvm", "arff")
 FORMATS = (*ROW_FORMATS, *TEXT_FORMATS)
@@ -32,6 +32,7 @@ _BY_SUFFIX = {
     ".csv": "csv",
     ".tsv": "tsv",
     ".parquet": "parquet",
+    ".xlsx": "xlsx",
     ".svm": "libsvm",
     ".libsvm": "libsvm",
     ".svmlight": "libsvm",
@@ -65,13 +66,16 @@ def detect_format(path: str | Path) -> str:
     line = head.partition(b"\n")[0]
     if head.startswith(b"PAR1"):
         return "parquet"
+    if head.startswith(b"PK\x03\x04"):
+        return "xlsx"
     if head.lstrip().startswith(b"{"):
         return "jsonl"
     if re.fullmatch(rb"\s*\d+\s+\d+\s+\d+\s*", line):
         return "xmc"
     if line.startswith(MARK) or re.match(rb"(\d+(,\d+)*)?\s+\d+:[-+.\d]", line) or re.match(rb"\d+:[-+.\d]", line):
         return "libsvm"
-    expected = f"the first line of a known format; say which it is: format= one of {', '.join(FORMATS)}"
+    which = argument("format", "csv")
+    expected = f"the first line of a known format; say which it is, such as {which}: one of {', '.join(FORMATS)}"
     raise DataFormatError(path, 1, shown(line) if head else "an empty file", expected)
 
 

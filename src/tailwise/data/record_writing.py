@@ -6,15 +6,18 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from tailwise.atomic import writing
 from tailwise.data.files import shown
-from tailwise.data.records import SEPARATOR, TEXT_FORMATS, split_labels
+from tailwise.data.label_cells import SEPARATOR, find_separator, split_labels
 from tailwise.errors import InvalidInput, import_extra
 from tailwise.validation import check_choice
 
+WRITTEN_FORMATS = ("jsonl", "csv", "tsv", "parquet")
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet compute a cell
 
 
@@ -27,12 +30,12 @@ def write_records(
     label_separator: str = SEPARATOR,
     spreadsheet_safe: bool = False,
 ) -> None:
-    """Write texts and labels, columns "text" and "labels", in one of ``TEXT_FORMATS``; atomic, packed by suffix.
+    """Write texts and labels, columns "text" and "labels", in one of ``WRITTEN_FORMATS``; atomic, packed by suffix.
 
     What :func:`read_records` could not give back is refused. ``spreadsheet_safe`` puts an apostrophe before cells of
     CSV and TSV that a spreadsheet would run as a formula (``= + - @``); it stays when they are read.
     """
-    check_choice("format", format, TEXT_FORMATS)
+    check_choice("format", format, WRITTEN_FORMATS)
     if len(texts) != len(labels):
         raise InvalidInput(f"labels has {len(labels):,} rows but texts has {len(texts):,}")
     if not len(texts):
@@ -53,7 +56,26 @@ def write_records(
                 file.write(json.dumps({"text": text, "labels": list(row)}, ensure_ascii=False).encode() + b"\n")
         else:
             cells = _cells(path, texts, labels, label_separator)
-            _write_delimited(file, cells, "," if format == "csv" else "\t", spreadsheet_safe)
+            _write_delimited(file, chain([("text", "labels")], cells), _DELIMITERS[format], spreadsheet_safe)
+
+
+def write_rows(
+    path: str | Path,
+    format: str,
+    rows: Sequence[dict[str, Any]],
+    *,
+    delimiter: str | None = None,
+    quoting: str | None = None,
+) -> None:
+    """Write rows with all their columns, as they were read, as "jsonl", "csv" or "tsv"; atomic, packed by suffix."""
+    check_choice("format", format, ("jsonl", "csv", "tsv"))
+    with writing(path) as file:
+        if format == "jsonl":
+            for row in rows:
+                file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+        else:
+            cells = chain([tuple(rows[0])], (tuple(row.values()) for row in rows))
+            _write_delimited(file, cells, delimiter or _DELIMITERS[format], quoting=quoting)
 
 
 def _check_record(path: str | Path, number: int, text: str, row: Sequence[str]) -> None:
@@ -72,26 +94,43 @@ def _check_record(path: str | Path, number: int, text: str, row: Sequence[str]) 
 def _cells(
     path: str | Path, texts: Sequence[str], labels: Sequence[Sequence[str]], separator: str
 ) -> Iterator[tuple[str, str]]:
-    for number, (text, row) in enumerate(zip(texts, labels, strict=True), start=1):
-        joined = separator.join(row)
-        if not separator or split_labels(joined, separator) != list(row):
+    joined = [separator.join(row) for row in labels]
+    # Who reads the file need not say ";", so that has to be what its cells look like.
+    found = find_separator(joined) if separator == SEPARATOR else separator
+    for number, (text, row, cell) in enumerate(zip(texts, labels, joined, strict=True), start=1):
+        if not separator or split_labels(cell, separator) != list(row) or _read_otherwise(cell, found, row):
             raise InvalidInput(
                 f"{path}, row {number:,}: the labels {list(row)!r} cannot be told apart between separators "
                 f"{separator!r}; choose another label_separator, or write jsonl or parquet"
             )
-        yield text, joined
+        yield text, cell
 
 
-def _write_delimited(file: Any, rows: Iterable[tuple[str, str]], delimiter: str, spreadsheet_safe: bool) -> None:
+def _read_otherwise(cell: str, separator: str, row: Sequence[str]) -> bool:
+    try:
+        return split_labels(cell, separator) != list(row)
+    except ValueError:
+        return True
+
+
+def _write_delimited(
+    file: Any,
+    rows: Iterable[Sequence[str]],
+    delimiter: str,
+    spreadsheet_safe: bool = False,
+    quoting: str | None = None,
+) -> None:
     out = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    plain, quoting = (
-        csv.writer(out, delimiter=delimiter, lineterminator="\n", quoting=quoting)
-        for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
+    usual: Any = (csv.QUOTE_NONE, csv.QUOTE_NONE) if quoting == "none" else (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
+    plain, quoted = (
+        csv.writer(
+            out, delimiter=delimiter, lineterminator="\n", quoting=how, quotechar=None if quoting == "none" else '"'
+        )
+        for how in usual
     )
-    plain.writerow(["text", "labels"])
     for row in rows:
         cells = [f"'{cell}" if spreadsheet_safe and cell.startswith(_FORMULA) else cell for cell in row]
         # Python before 3.13 leaves a lone carriage return unquoted, which readers take for the end of the row.
-        (quoting if any("\r" in cell for cell in cells) else plain).writerow(cells)
+        (quoted if any("\r" in cell for cell in cells) else plain).writerow(cells)
     out.flush()
     out.detach()

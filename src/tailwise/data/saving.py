@@ -8,10 +8,10 @@ from typing import Any
 from tailwise.atomic import writing
 from tailwise.data.dataset import Dataset, TextDataset
 from tailwise.data.files import plain_suffix
+from tailwise.data.label_cells import SEPARATOR
 from tailwise.data.libsvm import write_libsvm
 from tailwise.data.loading import load_dataset
-from tailwise.data.record_writing import write_records
-from tailwise.data.records import SEPARATOR, TEXT_FORMATS
+from tailwise.data.record_writing import WRITTEN_FORMATS, write_records
 from tailwise.data.xmc import write_xmc
 from tailwise.errors import InvalidInput
 from tailwise.validation import check_choice
@@ -56,7 +56,7 @@ def write_dataset(
     kind = format or by_suffix.get(plain_suffix(path)) or ("jsonl" if isinstance(data, TextDataset) else "xmc")
     check_choice("format", kind, tuple(SUFFIXES))
     is_text = isinstance(data, TextDataset)
-    if is_text != (kind in TEXT_FORMATS):
+    if is_text != (kind in WRITTEN_FORMATS):
         fix = "vectorize() it first" if is_text else "only a TextDataset holds texts; write xmc or libsvm"
         raise InvalidInput(f"format={kind!r} cannot hold a {type(data).__name__}; {fix}")
     if spreadsheet_safe and not is_text:
@@ -88,6 +88,13 @@ def convert(
     kept as they are. Returns the files written.
     """
     data = load_dataset(source, **({"unit_rows": False} | reading))
+    return write_converted(data, target, format, spreadsheet_safe=spreadsheet_safe)
+
+
+def write_converted(
+    data: Dataset | TextDataset, target: str | Path, format: str | None = None, *, spreadsheet_safe: bool = False
+) -> list[Path]:
+    """Write ``data`` as :func:`convert` does."""
     by_suffix = {suffix: name for name, suffix in SUFFIXES.items()}
     kind = format or by_suffix.get(plain_suffix(target))
     if isinstance(data, TextDataset) and kind in ("xmc", "libsvm"):
@@ -97,7 +104,7 @@ def convert(
 
 def _write_split(data: Any, split: str, path: Path, kind: str, options: dict[str, Any]) -> None:
     Y = getattr(data, f"Y_{split}")
-    if kind in TEXT_FORMATS:
+    if kind in WRITTEN_FORMATS:
         labels = data.labels_of(split, ids=True)
         write_records(path, kind, getattr(data, f"texts_{split}"), labels, **options)
     else:

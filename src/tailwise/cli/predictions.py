@@ -1,0 +1,103 @@
+"""Predictions as files: CSV and TSV with a header, JSON Lines, Parquet, or a sparse matrix in .npz."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from tailwise.atomic import told_when_unwritable, write_whole, writing
+from tailwise.display import plain, visible
+from tailwise.errors import import_extra
+from tailwise.parallel import progress, row_blocks
+from tailwise.tagger import Suggestion, Tagger
+
+COLUMNS = ("row", "rank", "id", "name", "score")
+_ROWS_AT_ONCE = 2000
+
+Block = list[tuple[int, list[Suggestion]]]
+
+
+def suggested(tagger: Tagger, rows: Any, k: int) -> Iterator[Block]:
+    """Rows, numbered from 0, with their suggestions, in blocks: a file of any length takes bounded memory."""
+    n = rows.shape[0] if hasattr(rows, "shape") else len(rows)
+    with progress("Predicting", n) as advance:
+        for first, last in row_blocks(n, _ROWS_AT_ONCE):
+            found = tagger.suggest(rows[first:last], k)
+            advance(last - first)
+            yield list(enumerate(found, start=first))
+
+
+def as_lines(blocks: Iterable[Block]) -> Iterator[str]:
+    """A line a row: tab-separated pairs of id and score."""
+    for block in blocks:
+        for _, labels in block:
+            yield "\t".join(f"{visible(s.id)} {s.score:.4g}" for s in labels) + "\n"
+
+
+def as_json_lines(blocks: Iterable[Block]) -> Iterator[str]:
+    """A JSON object a row."""
+    for block in blocks:
+        for row, labels in block:
+            yield json.dumps({"row": row, "labels": [plain(s) for s in labels]}, ensure_ascii=False) + "\n"
+
+
+def as_table(blocks: Iterable[Block], delimiter: str) -> Iterator[str]:
+    """CSV or TSV: a line for each label of each row."""
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for block in blocks:
+        writer.writerows((row, rank, id, name, f"{score:.6g}") for row, rank, id, name, score in _flat(block))
+        yield out.getvalue()
+        out.seek(0)
+        out.truncate()
+
+
+def write_parquet(path: Path, blocks: Iterable[Block]) -> None:
+    """The table of :func:`as_table` as Parquet; atomic."""
+    pa, parquet = (import_extra(module, "parquet", "writing Parquet") for module in ("pyarrow", "pyarrow.parquet"))
+    kinds = (pa.int64(), pa.int32(), pa.string(), pa.string(), pa.float32())
+    schema = pa.schema(list(zip(COLUMNS, kinds, strict=True)))
+    with told_when_unwritable(path), writing(path) as file, parquet.ParquetWriter(file, schema) as writer:
+        for block in blocks:
+            rows = [dict(zip(COLUMNS, values, strict=True)) for values in _flat(block)]
+            writer.write_table(pa.Table.from_pylist(rows, schema))
+
+
+def write_npz(path: Path, blocks: Iterable[Block], label_ids: list[str]) -> None:
+    """A (rows, labels) CSR matrix of scores that ``scipy.sparse.load_npz`` reads, with ``label_ids`` beside; atomic."""
+    column = {label: place for place, label in enumerate(label_ids)}
+    found = [labels for block in blocks for _, labels in block]
+    cuts = np.cumsum([0, *map(len, found)])
+    columns = np.array([column[s.id] for labels in found for s in labels], np.int32)
+    scores = np.array([s.score for labels in found for s in labels], np.float32)
+    matrix = sparse.csr_array((scores, columns, cuts), shape=(len(found), len(label_ids)))
+    matrix.sort_indices()
+    parts = {"indices": matrix.indices, "indptr": matrix.indptr, "data": matrix.data, "shape": matrix.shape}
+    with told_when_unwritable(path), writing(path) as file:
+        np.savez_compressed(file, format=b"csr", _is_array=True, label_ids=np.array(label_ids, str), **parts)
+
+
+def write_predictions(path: Path, kind: str, blocks: Iterable[Block], label_ids: list[str]) -> None:
+    """Write predictions whole or not at all, in the format that ``kind``, a suffix without its dot, names."""
+    if kind == "parquet":
+        write_parquet(path, blocks)
+    elif kind == "npz":
+        write_npz(path, blocks, label_ids)
+    elif kind in ("csv", "tsv"):
+        write_whole(path, as_table(blocks, "," if kind == "csv" else "\t"))
+    else:
+        write_whole(path, as_json_lines(blocks) if kind == "jsonl" else as_lines(blocks))
+
+
+def _flat(block: Block) -> Iterator[tuple[int, int, str, str, float]]:
+    for row, labels in block:
+        for rank, suggestion in enumerate(labels, start=1):
+            yield row, rank, suggestion.id, suggestion.name, float(suggestion.score)
