@@ -30,11 +30,11 @@ class Saveable:
     def _check_state(self) -> None:
         """Refuse a restored state that no ``fit`` could have left: called by ``load`` wherever there is a state.
 
-        A class that does not say what its state must be has none.
-        A subclass calls :mod:`tailwise.persistence.checks` on its attributes, whatever its kernels trust above all:
-        shapes that agree, indices within range, numbers that are finite. Any exception refuses the folder and becomes
-        the reason given. Checks take the extremes of an array or compare neighbours: they read every array once, about
-        12 ms for 100 MB in the page cache, and 0.1 s and more for a model of more than 1 GB.
+        A class that does not say what its state must be has none. A subclass calls :mod:`tailwise.persistence.checks`
+        on its attributes, whatever its kernels trust above all: shapes that agree, indices within range, numbers that
+        are finite. Any exception refuses the folder and becomes the reason given. Checks take the extremes of an array
+        or compare neighbours: they read every array once, about 12 ms for 100 MB in the page cache, and 0.1 s and more
+        for a model of more than 1 GB.
         """
         raise Violation("it keeps no state")
 
