@@ -23,7 +23,16 @@ def forge_manifest(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
 
 def forge_array(path: Path, part: str, change: Callable[[np.ndarray], np.ndarray]) -> str:
     """Put ``change`` of the first array whose value's name ends in ``part`` in its place; returns its file's name."""
-    name = next(file.name for file in sorted(path.glob("*.npy")) if file.name[:-21].endswith(part))
+    return change_array(path, next(name for name in arrays_of(path) if name[:-21].endswith(part)), change)
+
+
+def arrays_of(path: Path) -> list[str]:
+    """The names of the files of arrays, in order."""
+    return sorted(file.name for file in path.glob("*.npy"))
+
+
+def change_array(path: Path, name: str, change: Callable[[np.ndarray], np.ndarray]) -> str:
+    """Put ``change`` of the array in the file ``name`` in its place; returns the new name."""
     file = io.BytesIO()
     np.lib.format.write_array(file, change(np.load(path / name)), allow_pickle=False)
     return forge_file(path, name, file.getvalue())
@@ -41,6 +50,32 @@ def forge_file(path: Path, name: str, content: bytes) -> str:
     (path / new).write_bytes(content)
     _sign(path, manifest)
     return new
+
+
+def values_of(path: Path) -> list[tuple[Any, ...]]:
+    """Where the values of a model's description are: the keys that lead to each, in order."""
+    found: list[tuple[Any, ...]] = []
+
+    def walk(value: Any, keys: tuple[Any, ...]) -> None:
+        found.append(keys)
+        for key in value if isinstance(value, dict) else range(len(value) if isinstance(value, list) else 0):
+            walk(value[key], (*keys, key))
+
+    walk(json.loads((path / MANIFEST).read_text())["model"], ())
+    return found
+
+
+def forge_value(path: Path, keys: tuple[Any, ...], value: Any) -> None:
+    """Put ``value`` where ``keys`` lead, or nothing at all where it is ``...``; then sign the manifest."""
+    manifest = json.loads((path / MANIFEST).read_text())
+    inside = manifest
+    for key in ("model", *keys)[:-1]:
+        inside = inside[key]
+    if value is ...:
+        del inside[("model", *keys)[-1]]
+    else:
+        inside[("model", *keys)[-1]] = value
+    _sign(path, manifest)
 
 
 def _changed(value: Any, change: Callable[[dict[str, Any]], Any]) -> Any:

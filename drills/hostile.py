@@ -1,40 +1,122 @@
-"""Are folders with right digests and wrong contents refused?
+"""Are folders with right digests and wrong contents refused, or harmless?
 
-Someone who writes a model folder by hand can make every sha256 right. Each try replaces the parts of one sparse matrix
-or of one list of strings by wrong ones of many kinds; opening must refuse every one that breaks a rule.
+Someone who writes a model folder by hand can make every sha256 right. Each try changes one array or one value of the
+description of a tiny model of each class. Opening must refuse it, or the model must answer as models do: no crash, no
+hang, no foreign exception, no label that does not exist, no score that is not a number.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from drills.forging import forge_array, forge_manifest
+from drills.changes import CSR, STRINGS, changes_for
+from drills.forging import arrays_of, change_array, forge_array, forge_manifest, forge_value, values_of
 from drills.harness import Outcome, identity, small_model
+from drills.judging import Judge
+from drills.zoo import MODELS, saveable_classes
+from tailwise import persistence
 
-COUNT = 1_000
-MODEST = 100
+COUNT = 10_000
+MODEST = 60
 
-Change = Callable[[np.ndarray, random.Random], np.ndarray]
+VALUES: list[Any] = [
+    ...,
+    None,
+    True,
+    -1,
+    0,
+    1,
+    3,
+    10**6,
+    2**31,
+    2**70,
+    0.5,
+    -0.5,
+    float("nan"),
+    float("inf"),
+    "x",
+    [],
+    {},
+]
 
 
 def drill(count: int, folder: Path) -> Iterator[Outcome]:
-    good = folder / "good"
+    """Matrices and strings with ``count`` changes each, then ``count`` of the changes of each class."""
+    yield from of_parts(count, folder)
+    with Judge() as judge:
+        for name in MODELS:
+            yield of_class(name, count, folder, judge)
+
+
+def of_class(name: str, count: int, folder: Path, judge: Judge) -> Outcome:
+    """``count`` of the forgeries of one class, or all if there are fewer; the same ones every time."""
+    good = folder / name.replace(" ", "-")
+    persistence.save(MODELS[name](), good)
+    forgeries = list(_forgeries(good))
+    random.Random(name).shuffle(forgeries)
+    outcome = Outcome(name)
+    for number, (what, forge) in enumerate(forgeries[:count]):
+        path = copy_folder(good, folder / "forged")
+        forge(path)
+        kind, why = judge(path, good, verify=number % 2 == 0)
+        outcome.count(kind, f"{what}: {why}")
+    return outcome
+
+
+def _forgeries(good: Path) -> Iterable[tuple[str, Callable[[Path], Any]]]:
+    for name in arrays_of(good):
+        for change in changes_for(np.load(good / name)):
+            chance = random.Random(f"{name} {change.__name__}")
+            yield (
+                f"{name[:-21]} by {change.__name__}",
+                lambda path, name=name, change=change, chance=chance: change_array(
+                    path, name, lambda array: change(array, chance)
+                ),
+            )
+    for keys in values_of(good):
+        for value in class_names() if keys[-1:] == ("class",) else VALUES:
+            if keys or value is not ...:
+                yield (
+                    f"{'.'.join(map(str, keys))} = {value!r}",
+                    lambda path, keys=keys, value=value: forge_value(path, keys, value),
+                )
+
+
+@cache
+def class_names() -> list[str]:
+    """Every class of tailwise that a folder can name, and some that it cannot."""
+    tuples = [kind for kind in tuple.__subclasses__() if kind.__module__.startswith("tailwise.")]
+    return [f"{kind.__module__}:{kind.__qualname__}" for kind in [*saveable_classes(), *tuples]]
+
+
+def copy_folder(good: Path, path: Path) -> Path:
+    """A copy that shares the arrays, which forging replaces and never writes to."""
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir()
+    for file in good.iterdir():
+        (shutil.copy if file.suffix == ".json" else os.link)(file, path / file.name)
+    return path
+
+
+def of_parts(count: int, folder: Path) -> Iterator[Outcome]:
+    """Sparse matrices and lists of strings with ``count`` changes each, and matrices with wrong shapes."""
+    good, path = folder / "good", folder / "forged"
     small_model(0).save(good)
     known = {identity(small_model(0))}
     for what, parts in (("csr", CSR), ("strings", STRINGS)):
         outcome = Outcome(what)
-        for number in range(count):
+        for number in range(min(count, 1_000)):
             chance = random.Random(number)
             part, change = chance.choice(parts)
-            path = folder / "forged"
-            shutil.rmtree(path, ignore_errors=True)
-            shutil.copytree(good, path)
-            forge_array(path, part, lambda array: change(array, chance))  # noqa: B023
+            forge_array(copy_folder(good, path), part, lambda array: change(array, chance))  # noqa: B023
             outcome.judge(path, known)
             if outcome.intact:
                 outcome.intact, outcome.broken = 0, outcome.broken + 1
@@ -42,100 +124,7 @@ def drill(count: int, folder: Path) -> Iterator[Outcome]:
         yield outcome
     outcome = Outcome("shapes")
     for shape in ([1], [-1, 5], [10**12, 60], [301, 60], [300, 1], [2**70, 2**70], ["300", 60], None, 7):
-        path = folder / "forged"
-        shutil.rmtree(path, ignore_errors=True)
-        shutil.copytree(good, path)
+        copy_folder(good, path)
         forge_manifest(path, lambda value: value | {"shape": shape} if value.get("$") == "csr" else value)  # noqa: B023
         outcome.judge(path, set())
     yield outcome
-
-
-def shorter(array: np.ndarray, chance: random.Random) -> np.ndarray:
-    return array[: chance.randrange(array.size)]
-
-
-def longer(array: np.ndarray, chance: random.Random) -> np.ndarray:
-    return np.concatenate([array, array[: chance.randrange(1, array.size)]])
-
-
-def two_dimensional(array: np.ndarray, chance: random.Random) -> np.ndarray:
-    return array.reshape(1, -1)
-
-
-def of_floats(array: np.ndarray, chance: random.Random) -> np.ndarray:
-    return array.astype(np.float64)
-
-
-def of_complex(array: np.ndarray, chance: random.Random) -> np.ndarray:
-    return array.astype(np.complex64)
-
-
-def of_text(array: np.ndarray, chance: random.Random) -> np.ndarray:
-    return array.astype("U8")
-
-
-def byte_swapped(array: np.ndarray, chance: random.Random) -> np.ndarray:
-    return array.astype(array.dtype.newbyteorder())
-
-
-def one_negative(array: np.ndarray, chance: random.Random) -> np.ndarray:
-    return _with(array, chance.randrange(array.size), -chance.randrange(1, 2**31))
-
-
-def one_huge(array: np.ndarray, chance: random.Random) -> np.ndarray:
-    return _with(array, chance.randrange(array.size), chance.randrange(10**6, 2**31))
-
-
-def falling(array: np.ndarray, chance: random.Random) -> np.ndarray:
-    return array[::-1].copy()
-
-
-def not_from_zero(array: np.ndarray, chance: random.Random) -> np.ndarray:
-    return _with(array, 0, 1)
-
-
-def not_to_the_end(array: np.ndarray, chance: random.Random) -> np.ndarray:
-    return _with(array, -1, array[-1] - 1)
-
-
-def past_the_end(array: np.ndarray, chance: random.Random) -> np.ndarray:
-    return _with(array, -1, array[-1] + chance.randrange(1, 1000))
-
-
-def not_utf8(array: np.ndarray, chance: random.Random) -> np.ndarray:
-    return _with(array, chance.randrange(array.size), 0xFF)
-
-
-def empty(array: np.ndarray, chance: random.Random) -> np.ndarray:
-    return array[:0]
-
-
-def _with(array: np.ndarray, at: int, value: int) -> np.ndarray:
-    changed = array.copy()
-    changed[at] = value
-    return changed
-
-
-ANY: list[Change] = [shorter, longer, two_dimensional, of_complex, of_text, byte_swapped, empty]
-OFFSETS: list[Change] = [
-    *ANY,
-    of_floats,
-    one_negative,
-    one_huge,
-    falling,
-    not_from_zero,
-    not_to_the_end,
-    past_the_end,
-]
-CSR: list[tuple[str, Change]] = [
-    *((".data", change) for change in ANY),
-    *((".indices", change) for change in [*ANY, of_floats, one_negative, one_huge]),
-    *((".indptr", change) for change in OFFSETS),
-]
-STRINGS: list[tuple[str, Change]] = [
-    *(
-        (".text", change)
-        for change in [shorter, longer, two_dimensional, of_complex, of_text, of_floats, empty, not_utf8]
-    ),
-    *((".offsets", change) for change in OFFSETS),
-]

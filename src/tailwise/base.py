@@ -15,6 +15,7 @@ from tailwise import persistence
 from tailwise.errors import InvalidInput, NotFitted, Unsupported
 from tailwise.explanation import Explanation
 from tailwise.parameters import Component, Constraint, check_parameters
+from tailwise.persistence.checks import INTEGERS, check_kind, check_range, check_shape, check_that
 from tailwise.rows import AS_THEY_ARE, RowView
 from tailwise.validation import (
     check_feature_names,
@@ -24,6 +25,9 @@ from tailwise.validation import (
     feature_names,
     label_counts,
 )
+
+_MOST = 2**31 - 1
+"""Labels and features are numbered by int32."""
 
 
 class TopK(NamedTuple):
@@ -145,6 +149,32 @@ class XMCModel(persistence.Saveable, BaseEstimator):
         """Write the fitted model as a folder that :func:`tailwise.load` opens; atomic, no pickle."""
         self._check_is_fitted()
         persistence.save(self, path)
+
+    def _check_state(self) -> None:
+        """Refuse a state that kernels could not trust; a subclass calls this first and then looks at its own arrays."""
+        check_parameters(self)
+        for name in ("n_labels_", "n_features_in_"):
+            check_number(name, getattr(self, name), integer=True, low=1, high=_MOST)
+        counts = check_shape("label_counts_", self.label_counts_, (self.n_labels_,), INTEGERS)
+        check_range("label_counts_", counts, 0)
+        check_kind("rows_", self.rows_, RowView).check(self.n_features_in_)
+        if hasattr(self, "feature_names_in_"):
+            check_shape("feature_names_in_", self.feature_names_in_, (self.n_features_in_,), "U")
+
+    def _check_part(self, name: str, model: Any, kind: type[Any], n_labels: int | None = None) -> None:
+        """Refuse a fitted part of this model that is none, or that was fitted on other features or labels.
+
+        ``n_labels`` are the part's labels; by default it has all.
+        """
+        check_kind(name, model, kind)._check_is_fitted()
+        expected = (self._n_seen, self.n_labels_ if n_labels is None else n_labels)
+        found = (model.n_features_in_, model.n_labels_)
+        check_that(found == expected, f"{name} has (features, labels) = {found}, not {expected}")
+
+    @property
+    def _n_seen(self) -> int:
+        """How many columns the rows have that the model sees."""
+        return self.n_features_in_ if self.rows_.columns is None else self.rows_.columns.size
 
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         """How the model will see rows, from the training rows."""

@@ -11,8 +11,17 @@ from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.sparse.topk import topk_csr
 from tailwise.parallel import map_blocks, row_blocks
 from tailwise.parameters import Integer, Number
+from tailwise.persistence.checks import (
+    INTEGERS,
+    check_exact,
+    check_matrix,
+    check_monotone,
+    check_range,
+    check_shape,
+    check_that,
+)
 from tailwise.rows import UNIT_LENGTH, RowView, unit_rows
-from tailwise.scoring import predict_topk_linear
+from tailwise.scoring import check_linear, predict_topk_linear
 
 _ROWS_A_BLOCK = 1024
 
@@ -26,9 +35,20 @@ class Popularity(XMCModel):
 
     scores_are_probabilities = True
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+    def _check_state(self) -> None:
+        super()._check_state()
+        ranking = check_exact("ranking_", self.ranking_, np.int32, (None,))
+        check_that(np.array_equal(ranking, self._rank()), "ranking_ is not that of label_counts_")
+        frequency = check_exact("frequency_", self.frequency_, np.float32, ranking.shape)
+        check_monotone("frequency_, read backwards,", check_range("frequency_", frequency, 0, 1)[::-1])
+
+    def _rank(self) -> np.ndarray:
+        """The labels that have rows, the most frequent first."""
         order = np.lexsort((np.arange(self.n_labels_), -self.label_counts_))
-        self.ranking_ = order[self.label_counts_[order] > 0].astype(np.int32)
+        return order[self.label_counts_[order] > 0].astype(np.int32)
+
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+        self.ranking_ = self._rank()
         self.frequency_ = (self.label_counts_[self.ranking_] / X.shape[0]).astype(np.float32)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
@@ -64,6 +84,10 @@ class Centroid(XMCModel):
 
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_linear(self.weights_, self.bias_, (self._n_seen, self.n_labels_))
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         means = unit_rows(sparse.csr_array(Y.T.tocsr() @ X))
@@ -115,6 +139,13 @@ class NearestRows(XMCModel):
 
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        numbers = check_shape("row_numbers_", self.row_numbers_, (None,), INTEGERS)
+        check_range("row_numbers_", numbers, 0)
+        check_matrix("neighbours_", self.neighbours_, (self._n_seen, numbers.size))
+        check_range("labels_.data", check_matrix("labels_", self.labels_, (numbers.size, self.n_labels_)).data, 0, 1)
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         self.row_numbers_ = np.flatnonzero(np.diff(Y.indptr))

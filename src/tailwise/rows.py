@@ -12,6 +12,17 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from tailwise.persistence.checks import (
+    INTEGERS,
+    check_exact,
+    check_finite,
+    check_indices,
+    check_kind,
+    check_monotone,
+    check_shape,
+)
+from tailwise.validation import check_number
+
 
 class RowView(NamedTuple):
     """What becomes of a row, step by step in the order of the fields. Without any step the row stays as it is.
@@ -29,6 +40,19 @@ class RowView(NamedTuple):
     """(n_seen,) float32: what each column is multiplied by."""
     unit: bool = False
     """Whether non-empty rows are scaled to unit length."""
+
+    def check(self, n_features: int) -> int:
+        """Refuse steps that rows of ``n_features`` cannot take; returns how many columns are seen."""
+        n_seen = n_features
+        if self.columns is not None:
+            check_shape("rows_.columns", self.columns, (None,), INTEGERS)
+            check_monotone("rows_.columns", check_indices("rows_.columns", self.columns, n_features), strict=True)
+            n_seen = self.columns.size
+        if self.weights is not None:
+            check_finite("rows_.weights", check_exact("rows_.weights", self.weights, np.float32, (n_seen,)))
+        check_number("rows_.power", self.power, low=0)
+        check_kind("rows_.unit", self.unit, bool)
+        return n_seen
 
     def __call__(self, X: sparse.csr_array) -> sparse.csr_array:
         """X as the model sees it; X itself stays unchanged. Shares what does not change."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
@@ -10,8 +12,16 @@ from tailwise.kernels.arrays import read_only
 from tailwise.kernels.sparse.csr import csr_parts, csr_views
 from tailwise.kernels.sparse.scoring import predict_sparse_linear
 from tailwise.parallel import map_blocks, row_blocks
+from tailwise.persistence.checks import check_exact, check_matrix, check_range
 
 _ROWS_A_BLOCK = 256
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+def check_linear(weights: Any, bias: Any, shape: tuple[int, int]) -> None:
+    """Refuse ``weights_`` and ``bias_`` from a file that are no linear model of this ``shape``; a bias may be -inf."""
+    check_matrix("weights_", weights, shape)
+    check_range("bias_", check_exact("bias_", bias, np.float32, shape[1:]), -np.inf, _LARGEST)
 
 
 def predict_topk_linear(

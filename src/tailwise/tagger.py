@@ -22,7 +22,16 @@ from tailwise.explanation import Explanation
 from tailwise.metrics.slices import label_slices
 from tailwise.models import make_model
 from tailwise.parameters import Component, OrNone, check_parameters
+from tailwise.persistence.checks import (
+    check_exact,
+    check_kind,
+    check_range,
+    check_shape,
+    check_strings,
+    check_that,
+)
 from tailwise.propensity import JainPropensity, Propensity
+from tailwise.validation import check_number
 
 RARITIES = ("head", "torso", "tail")
 
@@ -213,6 +222,22 @@ class Tagger(persistence.Saveable, BaseEstimator):
         close = [self.label_names_[lowered.index(name)] for name in near]
         hint = f"did you mean {', '.join(map(repr, close))}?" if close else "see label_names_ for those that were"
         raise InvalidInput(f"the label {label!r} was never seen in training; {hint}")
+
+    def _check_state(self) -> None:
+        check_parameters(self)
+        check_kind("model_", self.model_, XMCModel)._check_is_fitted()
+        n = self.model_.n_labels_
+        ids = check_strings("label_ids_", self.label_ids_, n)
+        check_that(len(set(ids)) == n, "label_ids_ has an id twice")
+        check_strings("label_names_", self.label_names_, n)
+        check_range("rarity_", check_exact("rarity_", self.rarity_, np.int8, (n,)), 0, len(RARITIES) - 1)
+        check_number("n_samples_", self.n_samples_, integer=True, low=1)
+        check_kind("propensity_", self.propensity_, Propensity)._check_is_fitted()
+        check_shape("propensity_ of the labels", self.propensity_.propensity_, (n,))
+        if self.features_ is not None:
+            check_kind("features_", self.features_, TextFeatures)._check_is_fitted()
+            n_terms, n_features = len(self.features_.vocabulary_), self.model_.n_features_in_
+            check_that(n_terms == n_features, f"features_ has {n_terms:,} terms, but model_ {n_features:,} features")
 
     def save(self, path: str | Path) -> None:
         """Write the fitted tagger as a folder that :func:`tailwise.load` opens; atomic, no pickle."""

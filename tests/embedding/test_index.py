@@ -10,7 +10,7 @@ from naive import embedding as naive
 
 import tailwise
 from tailwise.base import TopK
-from tailwise.embedding import ExactIndex, FaissIndex, approximate, recall_report
+from tailwise.embedding import ExactIndex, FaissIndex, recall_report, structures
 from tailwise.errors import InvalidInput, MissingExtra, NotFitted, import_extra
 
 
@@ -140,6 +140,6 @@ def test_error_texts(monkeypatch):
     def without_faiss(module):
         raise ModuleNotFoundError(module)
 
-    monkeypatch.setattr(approximate, "import_extra", lambda *a: import_extra(*a, importer=without_faiss))
+    monkeypatch.setattr(structures, "import_extra", lambda *a: import_extra(*a, importer=without_faiss))
     with pytest.raises(MissingExtra, match=r"FaissIndex needs faiss; install it with: pip install 'tailwise\[ann\]'"):
         FaissIndex().build(np.eye(3))

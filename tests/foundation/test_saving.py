@@ -41,7 +41,8 @@ def test_of_two_threads_that_save_one_wins_whole(box, tmp_path):
 def test_of_two_processes_that_save_one_wins_whole(tmp_path):
     script = (
         "import sys, numpy as np; from tailwise import JainPropensity, persistence\n"
-        "model = JainPropensity(); model.value_ = {str(i): np.full(50, 10 * int(sys.argv[2]) + i) for i in range(5)}\n"
+        "model = JainPropensity().fit([[1]])\n"
+        "model.value_ = {str(i): np.full(50, 10 * int(sys.argv[2]) + i) for i in range(5)}\n"
         "print('ready', flush=True); sys.stdin.readline()\n"
         "for _ in range(20): persistence.save(model, sys.argv[1]); persistence.load(sys.argv[1])"
     )
@@ -62,7 +63,7 @@ def test_of_two_processes_that_save_one_wins_whole(tmp_path):
         assert saver.returncode == 0
     values = persistence.load(path).value_
     assert {int(a[0]) // 10 for a in values.values()} in ({0}, {1})
-    assert len(names(path)) == 6 and names(tmp_path) == ["m"]
+    assert len(names(path)) == 8 and names(tmp_path) == ["m"]
 
 
 def test_loading_while_another_thread_saves(box, tmp_path):

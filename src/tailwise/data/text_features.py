@@ -18,6 +18,7 @@ from tailwise.errors import InvalidInput, NotFitted
 from tailwise.kernels.text import terms as kernels
 from tailwise.parallel import map_blocks
 from tailwise.parameters import Constraint, Flag, Integer, OrNone, check_parameters
+from tailwise.persistence.checks import check_exact, check_finite, check_strings, check_that
 from tailwise.rows import smooth_idf, unit_rows
 from tailwise.validation import check_number
 
@@ -180,6 +181,15 @@ class TextFeatures(persistence.Saveable, TransformerMixin, BaseEstimator):
         self._check_is_fitted()
         pieces = [f"|{term}|" for term in self.vocabulary_[self.n_words_ :]]
         return np.array(self.vocabulary_[: self.n_words_] + pieces, dtype=object)
+
+    def _check_state(self) -> None:
+        check_parameters(self)
+        n = len(check_strings("vocabulary_", self.vocabulary_))
+        check_that(n, "vocabulary_ is empty")
+        check_exact("hashes_", self.hashes_, np.uint64, (n,))
+        check_finite("idf_", check_exact("idf_", self.idf_, np.float32, (n,)))
+        check_number("n_words_", self.n_words_, integer=True, low=n if self.char_ngrams is None else 0, high=n)
+        check_strings("stop_words", list(self.stop_words or ()))
 
     def save(self, path: str | Path) -> None:
         """Write the fitted features as a folder that :func:`tailwise.load` opens; atomic, no pickle."""

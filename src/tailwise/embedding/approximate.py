@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from tailwise.embedding.index import ExactIndex, LabelIndex, RecallReport, found_in, recall_report
-from tailwise.errors import import_extra
+from tailwise.embedding.structures import Graph, Lists, load_faiss
 from tailwise.parallel import ONE_BLAS_THREAD, count_jobs, map_blocks, row_blocks
 from tailwise.parameters import Choice, Integer, Number, OrNone
+from tailwise.persistence.checks import check_kind
+from tailwise.validation import check_number
 
 _ROWS_A_BLOCK = 256
 _SPARE = 8
@@ -61,6 +63,7 @@ class FaissIndex(LabelIndex):
     }
 
     effort_: int
+    structure_: Graph | Lists
 
     def __init__(
         self,
@@ -86,7 +89,7 @@ class FaissIndex(LabelIndex):
         return recall_report(self, queries, label_counts, k)
 
     def _build(self) -> None:
-        faiss = _faiss()
+        faiss = load_faiss()
         n, d = self.vectors_.shape
         with _one_openmp_thread(faiss), ONE_BLAS_THREAD:
             if self.kind == "hnsw":
@@ -98,10 +101,19 @@ class FaissIndex(LabelIndex):
                 made.cp.min_points_per_centroid, made.cp.niter = 1, 10
                 made.train(self.vectors_[:: max(1, n // (64 * lists))])
             made.add(self.vectors_)
-        self.structure_ = faiss.serialize_index(made)
+        self.structure_ = (Graph if self.kind == "hnsw" else Lists).of(made)
         self._opened = made
         most = n if self.kind == "hnsw" else made.nlist
         self.effort_ = min(most, self.effort or (64 if self.kind == "hnsw" else max(1, most // 32)))
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_number("effort_", self.effort_, integer=True, low=1)
+        n, d = self.vectors_.shape
+        if self.kind == "hnsw":
+            check_kind("structure_", self.structure_, Graph).check(n, self.links)
+        else:
+            check_kind("structure_", self.structure_, Lists).check(n, d)
 
     def _adapt(self, queries: np.ndarray) -> None:
         """Double the effort until the recall suffices, then halve the gap to the last one that did not."""
@@ -127,15 +139,15 @@ class FaissIndex(LabelIndex):
 
     def _open(self) -> Any:
         if not hasattr(self, "_opened"):
-            self._opened = _faiss().deserialize_index(np.array(self.structure_))
+            self._opened = self.structure_.open(self.vectors_, self.links)
         return self._opened
 
     def _search(self, queries: np.ndarray, positions: np.ndarray, scores: np.ndarray) -> None:
-        faiss, index = _faiss(), self._open()
+        faiss, index = load_faiss(), self._open()
         wanted = min(positions.shape[1] + _SPARE, self.vectors_.shape[0])
         effort = self.effort or self.effort_
         if self.kind == "hnsw":
-            parameters = faiss.SearchParametersHNSW(efSearch=max(effort, wanted))
+            parameters = faiss.SearchParametersHNSW(efSearch=min(max(effort, wanted), self.vectors_.shape[0]))
         else:
             parameters = faiss.SearchParametersIVF(nprobe=min(index.nlist, effort))
 
@@ -159,7 +171,3 @@ def _one_openmp_thread(faiss: Any) -> Iterator[None]:
         yield
     finally:
         faiss.omp_set_num_threads(threads)
-
-
-def _faiss() -> Any:
-    return import_extra("faiss", "ann", "FaissIndex")

@@ -9,12 +9,14 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
+from tailwise.embedding.checkpoint import forms_of
 from tailwise.embedding.constraints import Widths
 from tailwise.embedding.runtime import one_thread_an_operation, require_torch
 from tailwise.kernels.sparse.topk import topk_dense
 from tailwise.losses import CORRECTIONS, LOSSES, Loss, correct
 from tailwise.parallel import map_blocks, progress, row_blocks
 from tailwise.parameters import Choice, Integer, Number
+from tailwise.persistence.checks import check_that
 from tailwise.propensity import PropensityLike, resolve_propensity
 from tailwise.validation import as_rng
 
@@ -133,6 +135,18 @@ class BinaryNetwork(XMCModel):
         with one_thread_an_operation():
             self.losses_ = self._train(network, loss, X, Y, rng)
         self.network_ = {name: weight.detach() for name, weight in network.state_dict().items()}
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_that(self.rows_.columns is None, "rows_ sees other columns than the network")
+        torch = _torch()
+        with torch.device("meta"):
+            expected = self.build_network(self.n_features_in_, self.n_labels_).state_dict()
+        check_that(
+            forms_of(self.network_) == forms_of(expected), "network_ has other layers than the parameters ask for"
+        )
+        for name, weight in self.network_.items():
+            check_that(torch.isfinite(weight).all(), f"{name} of network_ is not finite")
 
     def _new_network(self, seed: int) -> Any:
         torch = _torch()

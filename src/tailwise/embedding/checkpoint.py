@@ -12,7 +12,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from tailwise import persistence
-from tailwise.errors import InvalidInput
+from tailwise.errors import InvalidInput, ModelFileError
+from tailwise.persistence.checks import check_kind, check_that
+from tailwise.validation import check_number
 
 
 class Checkpoint(persistence.Saveable, BaseEstimator):
@@ -43,6 +45,34 @@ class Checkpoint(persistence.Saveable, BaseEstimator):
     def __init__(self, fingerprint: str = "", *, seed: int = 0) -> None:
         self.fingerprint = fingerprint
         self.seed = seed
+
+    def _check_state(self) -> None:
+        check_kind("fingerprint", self.fingerprint, str)
+        check_number("seed", self.seed, integer=True, low=0)
+        check_number("epoch_", self.epoch_, integer=True, low=1)
+        check_number("best_epoch_", self.best_epoch_, integer=True, low=0, high=self.epoch_)
+        n_epochs = len(check_kind("history_", self.history_, list))
+        check_that(n_epochs == self.epoch_, f"history_ has {n_epochs} epochs, not {self.epoch_}")
+        for entry in self.history_:
+            check_kind("an epoch of history_", entry, dict)
+
+    def check_fits(self, parameters: dict[str, Any], optimizer: dict[str, Any]) -> None:
+        """Refuse tensors of other names, shapes or types than a run has, which would not all be noticed later."""
+        for name, kept, own in (
+            ("parameters_", self.parameters_, parameters),
+            ("best_", self.best_, parameters),
+            ("optimizer_", self.optimizer_, optimizer),
+        ):
+            if forms_of(kept) != forms_of(own):
+                raise ModelFileError(f"the checkpoint's {name} is not of this run; remove it to start anew")
+
+
+def forms_of(tensors: Any) -> dict[str, Any]:
+    """Shape and dtype of each of a dict of tensors; nothing where it is none."""
+    return {
+        name: (tuple(getattr(value, "shape", ())), getattr(value, "dtype", None))
+        for name, value in (tensors.items() if isinstance(tensors, dict) else ())
+    }
 
 
 def fingerprint(params: dict[str, Any], X: sparse.csr_array, Y: sparse.csr_array) -> str:

@@ -16,6 +16,7 @@ from tailwise.kernels.sparse.topk import topk_csr, topk_dense
 from tailwise.parallel import ONE_BLAS_THREAD, map_blocks, row_blocks
 from tailwise.parameters import Constraint, check_parameters
 from tailwise.persistence import Saveable
+from tailwise.persistence.checks import check_exact, check_finite, check_monotone, check_range
 from tailwise.validation import check_number
 
 _ROWS_A_BLOCK = 256
@@ -56,8 +57,7 @@ class LabelIndex(Saveable, BaseEstimator):
 
     def search(self, queries: Any, k: int) -> TopK:
         """The ``k`` labels of largest inner product for each row of ``queries`` (n, d); ties by label index."""
-        if not hasattr(self, "vectors_"):
-            raise NotFitted(f"this {type(self).__name__} holds no vectors yet; call build(vectors) first")
+        self._check_is_fitted()
         check_number("k", k, integer=True, low=1)
         queries = self._check_queries(queries)
         labels = np.full((queries.shape[0], k), -1, np.int32)
@@ -66,6 +66,17 @@ class LabelIndex(Saveable, BaseEstimator):
             self._search(queries, labels, scores)
             labels = np.where(labels >= 0, self.labels_[labels], -1).astype(np.int32)
         return TopK(labels, scores)
+
+    def _check_is_fitted(self) -> None:
+        if not hasattr(self, "vectors_"):
+            raise NotFitted(f"this {type(self).__name__} holds no vectors yet; call build(vectors) first")
+
+    def _check_state(self) -> None:
+        check_parameters(self)
+        n = check_exact("vectors_", self.vectors_, np.float32, (None, None)).shape[0]
+        check_finite("vectors_", self.vectors_)
+        labels = check_range("labels_", check_exact("labels_", self.labels_, np.int32, (n,)), 0)
+        check_monotone("labels_", labels, strict=True)
 
     def _check_queries(self, queries: Any) -> np.ndarray:
         queries = np.ascontiguousarray(queries, dtype=np.float32)

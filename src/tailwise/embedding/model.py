@@ -16,6 +16,7 @@ from tailwise.embedding.runtime import Processes, one_thread_an_operation, requi
 from tailwise.embedding.tower import Shape, Tower
 from tailwise.metrics.names import METRIC
 from tailwise.parameters import Choice, Flag, Integer, Number, OrNone, Text
+from tailwise.persistence.checks import check_indices, check_kind, check_that
 from tailwise.propensity import PropensityLike, resolve_propensity
 from tailwise.rows import UNIT_LENGTH, RowView
 
@@ -124,6 +125,14 @@ class TwoTowerModel(XMCModel):
 
     def _describe(self, run: Run) -> None:
         """Set what can be told of a run before it starts."""
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        width = check_kind("tower_", self.tower_, Tower).check(self._n_seen)
+        check_kind("index_", self.index_, LabelIndex)._check_is_fitted()
+        vectors = self.index_.vectors_
+        check_that(vectors.shape[1] == width, f"index_ has vectors of {vectors.shape[1]} values, tower_ of {width}")
+        check_indices("labels_ of index_", self.index_.labels_, self.n_labels_)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         return self.index_.search(self.tower_.encode(X, n_jobs=self.n_jobs), k)

@@ -136,6 +136,7 @@ class Run:
         persistence.save(made, path)
 
     def _resume(self, found: Checkpoint) -> None:
+        found.check_fits(self.parameters, self.trainer.optimizer.state)
         self.epoch = self.stopping.epoch = found.epoch_
         self.history = list(found.history_)
         best = self.history[found.best_epoch_ - 1]

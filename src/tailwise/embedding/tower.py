@@ -10,6 +10,7 @@ from scipy import sparse
 from tailwise.kernels.networks.embedding import dense_layer, encode_rows, unit_length
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.parallel import map_blocks, row_blocks
+from tailwise.persistence.checks import check_exact, check_finite, check_kind, check_that
 
 _ROWS_A_BLOCK = 256
 
@@ -41,6 +42,22 @@ class Tower(NamedTuple):
     weights: list[np.ndarray]
     relu: list[bool]
     normalize: bool
+
+    def check(self, n_features: int) -> int:
+        """Refuse layers that do not fit each other or hold NaN; returns the length of the vectors."""
+        n_layers = len(check_kind("biases", self.biases, list))
+        check_that(n_layers, "biases is empty")
+        for name, part, n in (("weights", self.weights, n_layers - 1), ("relu", self.relu, n_layers)):
+            check_that(len(check_kind(name, part, list)) == n, f"{name} has {len(part)} layers, not {n}")
+        width = n_features
+        for layer, (weights, bias) in enumerate(zip([self.features, *self.weights], self.biases, strict=True)):
+            name = f"weights of layer {layer}"
+            check_finite(name, check_exact(name, weights, np.float32, (width, None)))
+            width = weights.shape[1]
+            check_finite(f"bias of layer {layer}", check_exact(f"bias of layer {layer}", bias, np.float32, (width,)))
+        for flag in [*self.relu, self.normalize]:
+            check_kind("relu or normalize", flag, bool)
+        return width
 
     def encode(self, X: sparse.csr_array, n_jobs: int | None = None) -> np.ndarray:
         """The vectors of X's rows, (n, d) float32; a row's bits do not depend on the other rows.

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
 from tailwise.explanation import Explanation, Part, not_ranked
+from tailwise.forest.checks import check_forest
 from tailwise.forest.growth import grow_forest
 from tailwise.forest.layout import Forest
 from tailwise.kernels.forest.grow import GrowSettings
@@ -127,6 +128,10 @@ class FastXML(XMCModel):
     def _worth(self, Y: sparse.csr_array) -> np.ndarray:
         """What a label is worth when it is ranked first."""
         return np.ones(Y.shape[1])
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_forest(self.forest_, self.n_features_in_, self.n_labels_)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         top = TopK(np.empty((X.shape[0], k), np.int32), np.empty((X.shape[0], k), np.float32))

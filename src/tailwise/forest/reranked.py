@@ -17,6 +17,7 @@ from tailwise.kernels.forest.predict import predict_reranked
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.parallel import map_blocks, row_blocks
 from tailwise.parameters import Number, constraints_of
+from tailwise.persistence.checks import check_kind, check_that
 
 
 class PfastreXML(XMCModel):
@@ -83,6 +84,14 @@ class PfastreXML(XMCModel):
         own = self.get_params(deep=False)
         self.centroids_ = (TailCentroids() if self.centroids is None else clone(self.centroids)).fit(X, Y)
         self.forest_ = PfastXML(**{name: own[name] for name in constraints_of(PfastXML)}).fit(X, Y)
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        self._check_part("forest_", self.forest_, PfastXML)
+        check_kind("centroids_", self.centroids_, TailCentroids)._check_is_fitted()
+        self.centroids_.check_agrees(self._n_seen, self.n_labels_)
+        views = self.forest_.rows_, self.centroids_.rows_
+        check_that(all(view.columns is None for view in views), "forest_ and centroids_ see other columns")
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         top = TopK(np.empty((X.shape[0], k), np.int32), np.empty((X.shape[0], k), np.float32))

@@ -16,6 +16,14 @@ from tailwise.kernels.sparse.centroids import Centroids, score_by_centroids
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.parallel import map_blocks, row_blocks
 from tailwise.parameters import Choice, Component, Flag, Number, OrNone, check_parameters
+from tailwise.persistence.checks import (
+    check_exact,
+    check_finite,
+    check_kind,
+    check_matrix,
+    check_range,
+    check_that,
+)
 from tailwise.rows import UNIT_LENGTH, RowView, idf_weights
 from tailwise.validation import check_features, check_labels, check_number, label_counts
 
@@ -141,10 +149,28 @@ class TailCentroids(persistence.Saveable, BaseEstimator):
         score = -np.logaddexp(0.0, 0.5 * self.gamma * max(distance.score, 0.0))
         return distance.then("ln q = -ln(1 + exp(γ/2 D)) of the distance D", float(score))
 
+    def check_agrees(self, n_features: int, n_labels: int) -> None:
+        """Refuse to be part of a model of other features or labels."""
+        found = (self.n_features_in_, self.offsets_.size)
+        check_that(found == (n_features, n_labels), f"centroids_ has (features, labels) = {found}")
+
+    def _check_state(self) -> None:
+        check_parameters(self)
+        check_number("n_features_in_", self.n_features_in_, integer=True, low=1)
+        n_features = check_kind("rows_", self.rows_, RowView).check(self.n_features_in_)
+        offsets = check_exact("offsets_", self.offsets_, np.float64, (None,))
+        check_range("offsets_", offsets, 0)
+        lengths = check_exact("lengths_", self.lengths_, np.float64, offsets.shape)
+        check_range("lengths_", check_finite("lengths_", lengths), 0)
+        check_matrix("centroids_", self.centroids_, (offsets.size, n_features))
+
     def _seen(self, X: Any) -> sparse.csr_array:
+        self._check_is_fitted()
+        return self.rows_(check_features(X, n_features=self.n_features_in_, allow_no_rows=True))
+
+    def _check_is_fitted(self) -> None:
         if not hasattr(self, "centroids_"):
             raise NotFitted("this TailCentroids is not fitted yet; call TailCentroids.fit(X, Y) first")
-        return self.rows_(check_features(X, n_features=self.n_features_in_, allow_no_rows=True))
 
     def compiled(self) -> Centroids:
         """What the kernels read."""

@@ -15,6 +15,7 @@ from tailwise.kernels.solvers.solve import DEFAULT_C, solve_block
 from tailwise.linear.one_vs_rest import OneVsRest
 from tailwise.parameters import Choice, Number, OrNone
 from tailwise.propensity import WEIGHTING, PropensityLike, propensity_weights, resolve_propensity
+from tailwise.propensity.models import check_kept_propensity
 
 
 class DiSMEC(OneVsRest):
@@ -177,6 +178,10 @@ class PWDiSMEC(DiSMEC):
         )
         self.weighting = weighting
         self.propensity = propensity
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_kept_propensity(self.propensity_, self.n_labels_)
 
     def _positive_costs(self, Y: sparse.csr_array) -> np.ndarray:
         self.propensity_ = resolve_propensity(self.propensity, Y)

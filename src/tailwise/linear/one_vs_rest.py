@@ -17,8 +17,8 @@ from tailwise.linear.weight_store import WeightStore
 from tailwise.parallel import map_blocks
 from tailwise.parameters import Constraint, Flag, Number
 from tailwise.rows import AS_THEY_ARE, UNIT_LENGTH, RowView
-from tailwise.scoring import predict_topk_linear
-from tailwise.validation import as_rng
+from tailwise.scoring import check_linear, predict_topk_linear
+from tailwise.validation import as_rng, check_number
 
 
 class PositiveWeight(Constraint):
@@ -125,6 +125,11 @@ class OneVsRest(XMCModel):
 
         map_blocks(solve, blocks, n_jobs=self.n_jobs, description=f"Training {type(self).__name__}", weight=len)
         self.weights_, self.bias_ = store.finish()
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_linear(self.weights_, self.bias_, (self._n_seen, self.n_labels_))
+        check_number("C_", self.C_, low=0)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         return predict_topk_linear(X, self.weights_, self.bias_, k, n_jobs=self.n_jobs)

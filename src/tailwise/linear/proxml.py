@@ -13,6 +13,7 @@ from tailwise.kernels.solvers.solve import solve_l1_block
 from tailwise.kernels.sparse.columns import Columns, to_columns
 from tailwise.linear.one_vs_rest import OneVsRest
 from tailwise.propensity import WEIGHTING, PropensityLike, propensity_weights, resolve_propensity
+from tailwise.propensity.models import check_kept_propensity
 
 
 class ProXML(OneVsRest):
@@ -68,6 +69,10 @@ class ProXML(OneVsRest):
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_kept_propensity(self.propensity_, self.n_labels_)
 
     def _positive_costs(self, Y: sparse.csr_array) -> np.ndarray:
         self.propensity_ = resolve_propensity(self.propensity, Y)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 INTEGERS = "iu"
 NUMBERS = "biuf"
@@ -21,6 +22,28 @@ NUMBERS = "biuf"
 
 class Violation(ValueError):
     """A restored state holds what ``fit`` never leaves; ``load`` turns it into a ModelFileError."""
+
+
+def check_that(holds: Any, message: str) -> None:
+    """Refuse with ``message`` unless it ``holds``."""
+    if not holds:
+        raise Violation(message)
+
+
+def check_kind(name: str, value: Any, kind: type[Any]) -> Any:
+    """A value of this class."""
+    if not isinstance(value, kind):
+        raise Violation(f"{name} is a {type(value).__name__}, not a {kind.__name__}")
+    return value
+
+
+def check_strings(name: str, value: Any, n: int | None = None) -> list[str]:
+    """A list of ``n`` strings."""
+    value = check_kind(name, value, list)
+    check_that(n in (None, len(value)), f"{name} has {len(value):,} entries, not {n}")
+    for item in value:
+        check_kind(f"an entry of {name}", item, str)
+    return value
 
 
 def check_array(name: str, array: Any, kinds: str = NUMBERS) -> np.ndarray:
@@ -41,6 +64,15 @@ def check_shape(name: str, array: Any, shape: tuple[int | None, ...], kinds: str
     if not agree:
         wanted = ", ".join("any" if n is None else f"{n:,}" for n in shape)
         raise Violation(f"{name} has shape {array.shape}, not ({wanted})")
+    return array
+
+
+def check_exact(name: str, array: Any, dtype: Any, shape: tuple[int | None, ...]) -> np.ndarray:
+    """An array of this dtype and ``shape``, its entries in C's order: what a kernel was compiled for."""
+    dtype = np.dtype(dtype)
+    array = check_shape(name, array, shape, dtype.kind)
+    check_that(array.dtype == dtype, f"{name} has dtype {array.dtype}, not {dtype}")
+    check_that(array.flags.c_contiguous, f"{name} is not in C's order")
     return array
 
 
@@ -99,3 +131,22 @@ def check_csr(name: str, data: Any, indices: Any, indptr: Any, shape: Any) -> tu
     check_offsets(f"{name}.indptr", check_array(f"{name}.indptr", indptr, "i"), n, data.size)
     check_indices(f"{name}.indices", indices, m)
     return n, m
+
+
+def check_matrix(name: str, matrix: Any, shape: tuple[int, int]) -> sparse.csr_array:
+    """A CSR matrix of finite float32 of this ``shape``; its indices were checked when it was read."""
+    matrix = check_kind(name, matrix, sparse.csr_array)
+    check_that(matrix.shape == shape, f"{name} has shape {matrix.shape}, not {shape}")
+    check_finite(f"{name}.data", check_exact(f"{name}.data", matrix.data, np.float32, (None,)))
+    return matrix
+
+
+def check_parts(name: str, array: Any, first: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Parts ``first[v] : first[v + 1]``, each empty, or rising from 0 to ``ends[v]``."""
+    starts, stops = first[:-1], first[1:]
+    used = stops > starts
+    falls = array[1:] < array[:-1]
+    falls[starts[used & (starts > 0)] - 1] = False
+    right = not falls.any() and not array[starts[used]].any() and (array[stops[used] - 1] == ends[used]).all()
+    check_that(right, f"{name} has a part that does not rise from 0 to the number of what it counts")
+    return array

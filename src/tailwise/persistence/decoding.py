@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tailwise.errors import MissingExtra, ModelFileError, import_extra
+from tailwise.errors import MissingExtra, ModelFileError, TailwiseError, import_extra
 from tailwise.persistence.checks import Violation, check_csr, check_offsets, check_shape
 from tailwise.persistence.manifest import WAY_OUT, open_regular
-from tailwise.persistence.saveable import Saveable, resolve_class
+from tailwise.persistence.saveable import Saveable, is_abstract, resolve_class
 
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _HEADER_BYTES = 1 << 16
@@ -95,6 +95,8 @@ class Reader:
         cls = resolve_class(value["class"])
         if not issubclass(cls, Saveable):
             raise ModelFileError(f"{value['class']} is not a class that tailwise saves")
+        if is_abstract(cls):
+            raise ModelFileError(f"{value['class']} is abstract, so no model can be one")
         params = {name: self.decode(item) for name, item in value["params"].items()}
         state = {name: self.decode(item) for name, item in value["state"].items()}
         made = cls(**params)
@@ -163,5 +165,5 @@ def told(what: str) -> Iterator[None]:
     except (ModelFileError, MissingExtra, MemoryError):
         raise
     except Exception as error:
-        why = str(error) if isinstance(error, Violation) else repr(error)
+        why = str(error) if isinstance(error, Violation | TailwiseError) else repr(error)
         raise ModelFileError(f"{what} ({why}); {WAY_OUT}") from error

@@ -11,6 +11,7 @@ from typing import Any
 
 from tailwise.atomic import OutputError, fsync_file, fsync_folder, locked, temporary_folder
 from tailwise.errors import ModelFileError
+from tailwise.persistence.checks import check_kind
 from tailwise.persistence.decoding import MappedFiles, Reader, told
 from tailwise.persistence.encoding import Writer
 from tailwise.persistence.manifest import (
@@ -62,8 +63,9 @@ def save(model: Saveable, path: str | Path) -> None:
 def load(path: str | Path, *, verify: bool = True) -> Any:
     """Open a saved model; its arrays are mapped into memory, read-only and shared between processes.
 
-    ``verify=True`` reads every file once and compares its sha256. ``verify=False`` trusts the numbers, and looks only
-    at what could make reading them unsafe: names, sizes, headers, and the indices of sparse matrices.
+    Every class checks what comes back before a kernel sees it: shapes, indices within range, finite numbers. That
+    reads each array once: about 12 ms for 100 MB, and 0.1 s and more for a model of more than 1 GB, plus what the disk
+    takes. ``verify=True`` compares the sha256 of every file too; ``verify=False`` takes wrong numbers that do no harm.
 
     While another process saves a model there, the old one or the new one is opened.
     """
@@ -73,7 +75,7 @@ def load(path: str | Path, *, verify: bool = True) -> Any:
         try:
             with told(f"{path} cannot be opened: its manifest does not describe a model"):
                 files = MappedFiles(path, opened.manifest["files"], verify)
-                return Reader(files).decode(opened.manifest["model"])
+                return check_kind("its model", Reader(files).decode(opened.manifest["model"]), Saveable)
         except ModelFileError:
             newer = open_manifest(path)
             if newer.stamp == opened.stamp:

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from tailwise.errors import InvalidInput, ModelFileError
+from tailwise.persistence.checks import Violation, check_that
 
 
 class Saveable:
@@ -21,15 +22,26 @@ class Saveable:
         return {name: value for name, value in vars(self).items() if name.endswith("_") and not name.startswith("_")}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        """Put back what :meth:`_state` returned."""
+        """Put back what :meth:`_state` returned; other names would hide methods and parameters."""
+        for name in state:
+            check_that(name.endswith("_") and not name.startswith("_"), f"{name} is no fitted attribute")
         vars(self).update(state)
 
     def _check_state(self) -> None:
         """Refuse a restored state that no ``fit`` could have left: called by ``load`` wherever there is a state.
 
-        A subclass calls :mod:`tailwise.persistence.checks` on its attributes, whatever its kernels trust above all:
-        shapes that agree, indices within range. Any exception refuses the folder and becomes the reason given.
+        A class that does not say what its state must be has none. A subclass calls :mod:`tailwise.persistence.checks`
+        on its attributes, whatever its kernels trust above all: shapes that agree, indices within range, numbers that
+        are finite. Any exception refuses the folder and becomes the reason given. Checks take the extremes of an array
+        or compare neighbours: they read every array once, about 12 ms for 100 MB in the page cache, and 0.1 s and more
+        for a model of more than 1 GB.
         """
+        raise Violation("it keeps no state")
+
+
+def is_abstract(cls: type) -> bool:
+    """Whether ``cls`` leaves something to be written by a subclass."""
+    return any(getattr(getattr(cls, name), "__isabstractmethod__", False) for name in dir(cls))
 
 
 def class_name(cls: type) -> str:

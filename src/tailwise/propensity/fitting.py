@@ -9,6 +9,7 @@ from scipy.optimize import least_squares
 
 from tailwise.display import Printable, Table
 from tailwise.errors import InvalidInput
+from tailwise.persistence.checks import check_kind, check_shape
 from tailwise.propensity.models import PRESETS, JainPropensity, jain_inverse
 from tailwise.validation import as_rng, check_number
 
@@ -63,6 +64,20 @@ class EstimatedPropensity(Printable, JainPropensity):
     """
 
     fit_: CurveFit
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if "fit_" in vars(self):
+            fit = check_kind("fit_", self.fit_, CurveFit)
+            n = check_shape("rate", fit.rate, (None,), "f").size
+            check_kind("source", fit.source, str)
+            for name in ("frequency", "propensity", "propensity_low", "propensity_high"):
+                check_shape(name, getattr(fit, name), (n,), "f")
+            for name in ("n_samples", "n_labels"):
+                check_number(name, getattr(fit, name), integer=True, low=1)
+            (a_low, a_high), (b_low, b_high) = fit.a_interval, fit.b_interval
+            for number in (a_low, a_high, b_low, b_high, fit.error, fit.confidence):
+                check_number("an interval, error or confidence", number)
 
     def table(self) -> Table:
         """Observed and fitted propensities by label frequency, and the intervals of a and b."""

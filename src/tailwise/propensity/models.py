@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from tailwise import persistence
 from tailwise.errors import InvalidInput, NotFitted
 from tailwise.parameters import Constraint, Number, check_parameters
+from tailwise.persistence.checks import INTEGERS, check_exact, check_range, check_shape
 from tailwise.validation import check_choice, check_labels, check_number, label_counts
 
 PRESETS: dict[str, tuple[float, float]] = {"wikipedia": (0.5, 0.4), "amazon": (0.6, 2.6), "other": (0.55, 1.5)}
@@ -49,6 +50,12 @@ class Propensity(persistence.Saveable, BaseEstimator):
         """The propensity of a label that none of ``n_samples`` rows has: the lowest known, where no curve tells it."""
         self._check_is_fitted()
         return float(self.propensity_.min())
+
+    def _check_state(self) -> None:
+        check_parameters(self)
+        counts = check_shape("label_counts_", self.label_counts_, (None,), INTEGERS)
+        check_range("label_counts_", counts, 0)
+        check_kept_propensity(self.propensity_, counts.size)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted propensities as a folder that :func:`tailwise.load` opens."""
@@ -200,6 +207,11 @@ def as_numbers(values: Any) -> np.ndarray:
         raise InvalidInput(
             f"propensity={values!r} is not an array of numbers; pass a Propensity such as JainPropensity()"
         ) from error
+
+
+def check_kept_propensity(values: Any, n_labels: int) -> None:
+    """Refuse a ``propensity_`` from a file that is not (n_labels,) float64 in (0, 1]."""
+    check_propensity(check_exact("propensity_", values, np.float64, (n_labels,)), n_labels)
 
 
 def check_propensity(values: Any, n_labels: int) -> np.ndarray:

@@ -8,6 +8,7 @@ from scipy import sparse
 from tailwise.base import TopK, XMCModel
 from tailwise.explanation import Explanation, not_ranked
 from tailwise.parameters import Integer, Number
+from tailwise.persistence.checks import check_exact, check_indices, check_monotone, check_that
 from tailwise.tail.ranking import sort_topk
 from tailwise.tail.wrapper import Wrapper, as_probabilities, explain_probability
 from tailwise.validation import as_rng, check_features, check_labels
@@ -140,6 +141,18 @@ class TailAugmented(Wrapper):
         )
         rows, labels = sparse.vstack([X, more_X], format="csr"), sparse.vstack([Y, more_Y], format="csr")
         return self._fresh_base().fit(rows, labels)
+
+    def _check_base(self) -> None:
+        parts = (("head", self.head_, self.head_labels_), ("tail", self.tail_, self.tail_labels_))
+        for name, model, labels in parts:
+            check_exact(f"{name}_labels_", labels, np.int32, (None,))
+            check_monotone(f"{name}_labels_", check_indices(f"{name}_labels_", labels, self.n_labels_), strict=True)
+            if labels.size:
+                self._check_part(f"{name}_", model, XMCModel, labels.size)
+            else:
+                check_that(model is None, f"{name}_ is a model without labels")
+        common = np.intersect1d(self.head_labels_, self.tail_labels_)
+        check_that(not common.size, f"head_labels_ and tail_labels_ share {common[:3].tolist()}")
 
     @property
     def _parts(self) -> list[tuple[XMCModel, np.ndarray]]:

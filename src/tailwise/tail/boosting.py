@@ -11,6 +11,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from tailwise.kernels.arrays import frozen
 from tailwise.kernels.forest.boosting import sum_trees
 from tailwise.parallel import map_blocks, row_blocks
+from tailwise.persistence.checks import check_exact, check_finite, check_indices, check_range, check_that
+from tailwise.validation import check_number
 
 _PAIRS_A_BLOCK = 16_384
 
@@ -68,6 +70,22 @@ class BoostedTrees(NamedTuple):
             np.empty(0, np.uint8),
             np.empty(0),
         )
+
+    def check(self, n_features: int) -> None:
+        """Refuse trees that ask for more features, lead out of their arrays or back up, or hold NaN."""
+        n = check_exact("left", self.left, np.int32, (None,)).size
+        for name, dtype in (("split", np.int32), ("right", np.int32), ("threshold", np.float64), ("value", np.float64)):
+            check_exact(name, getattr(self, name), dtype, (n,))
+        check_exact("missing_left", self.missing_left, np.uint8, (n,))
+        check_indices("roots", check_exact("roots", self.roots, np.int32, (None,)), n)
+        check_indices("split", self.split, n_features)
+        inner = self.left >= 0
+        for name, child in (("left", self.left), ("right", self.right)):
+            check_indices(name, child, n, missing=True)
+            check_that((child > np.arange(n))[inner].all(), f"{name} leads back up a tree")
+        check_range("threshold", self.threshold)
+        check_finite("value", self.value)
+        check_number("baseline", self.baseline)
 
     def contributions(self, features: np.ndarray) -> tuple[float, np.ndarray]:
         """The log-odds of one row of ``features`` (m,) as a start and what each feature moved them: float, (m,).

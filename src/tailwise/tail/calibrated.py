@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -13,6 +13,14 @@ from tailwise.base import TopK, XMCModel
 from tailwise.explanation import Explanation
 from tailwise.metrics import label_slices
 from tailwise.parameters import Choice, Integer
+from tailwise.persistence.checks import (
+    check_exact,
+    check_finite,
+    check_kind,
+    check_monotone,
+    check_range,
+    check_that,
+)
 from tailwise.tail.candidates import Candidates, gather_candidates
 from tailwise.tail.folds import N_FOLDS, out_of_fold, split_folds
 from tailwise.tail.ranking import N_CANDIDATES, rank_candidates
@@ -25,10 +33,25 @@ class Curve(NamedTuple):
     scores: np.ndarray
     probabilities: np.ndarray
 
+    def check(self) -> None:
+        """Refuse points that are no curve."""
+        scores = check_exact("scores of a curve", self.scores, np.float64, (None,))
+        check_that(scores.size, "a curve has no point")
+        check_finite("scores of a curve", check_monotone("scores of a curve", scores))
+        probabilities = check_exact("probabilities of a curve", self.probabilities, np.float64, scores.shape)
+        check_range("probabilities of a curve", probabilities, 0, 1)
+
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         """Probabilities of ``scores``; an absent label (-inf) stays absent."""
         mapped = np.interp(scores, self.scores, self.probabilities).astype(np.float32)
         return np.where(np.isneginf(scores), -np.inf, mapped)
+
+
+def check_curves(name: str, curves: Any, n: int) -> None:
+    """Refuse what is no list of ``n`` curves."""
+    check_that(len(check_kind(name, curves, list)) == n, f"{name} has {len(curves)} curves, not {n}")
+    for curve in curves:
+        check_kind(f"an entry of {name}", curve, Curve).check()
 
 
 def fit_curve(scores: np.ndarray, hits: np.ndarray, method: str) -> Curve:
@@ -175,8 +198,14 @@ class Calibrated(Wrapper):
             for name, chosen in ((name, members[candidates.labels]) for name, members in slices.items())
         }
 
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_monotone("bin_edges_", check_finite("bin_edges_", self.bin_edges_))
+        check_curves("curves_", self.curves_, self.bin_edges_.size + 1)
+        check_kind("calibration_error_", self.calibration_error_, dict)
+
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
-        top = self.base_.predict_topk(X, max(k, self.n_candidates))
+        top = self.base_.predict_topk(X, max(k, min(self.n_candidates, self.n_labels_)))
         probabilities = self._calibrate(self.label_counts_[top.labels], top.scores, self.curves_)
         return rank_candidates(top.labels, probabilities, self.n_candidates, k)
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import Models, TopK, XMCModel
+from tailwise.persistence.checks import check_kind, check_that
 from tailwise.tail.candidates import Candidates, gather_candidates
 from tailwise.tail.folds import N_FOLDS, Folds, out_of_fold, split_folds
 from tailwise.tail.ranking import N_CANDIDATES, followed_by
@@ -36,12 +37,19 @@ class Committee(XMCModel):
         self.members_ = [member.fit(X, Y) for member in members]
         return gather_candidates(tops, self.n_labels_), folds
 
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_that(check_kind("members_", self.members_, list), "members_ is empty")
+        for number, member in enumerate(self.members_):
+            self._check_part(f"members_[{number}]", member, XMCModel)
+
     @abstractmethod
     def _score(self, candidates: Candidates) -> np.ndarray:
         """The score of each candidate: (n_pairs,)."""
 
     def _candidates(self, X: sparse.csr_array) -> Candidates:
-        return gather_candidates([m.predict_topk(X, self.n_candidates) for m in self.members_], self.n_labels_)
+        width = min(self.n_candidates, self.n_labels_)
+        return gather_candidates([m.predict_topk(X, width) for m in self.members_], self.n_labels_)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         candidates = self._candidates(X)

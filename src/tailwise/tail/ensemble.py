@@ -10,7 +10,8 @@ from scipy import optimize, sparse
 from tailwise.base import XMCModel
 from tailwise.explanation import Explanation, Part, not_ranked
 from tailwise.parameters import Choice
-from tailwise.tail.calibrated import fit_curve
+from tailwise.persistence.checks import check_exact, check_range
+from tailwise.tail.calibrated import check_curves, fit_curve
 from tailwise.tail.candidates import Candidates
 from tailwise.tail.committee import Committee
 
@@ -75,6 +76,12 @@ class Ensemble(Committee):
             found, _ = optimize.nnls(self._probabilities(candidates).astype(np.float64), hits.astype(np.float64))
             if found.sum() > 0:
                 self.weights_ = found / found.sum()
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        n = len(self.members_)
+        check_curves("curves_", self.curves_, n)
+        check_range("weights_", check_exact("weights_", self.weights_, np.float64, (n,)), 0, 1)
 
     def _probabilities(self, candidates: Candidates) -> np.ndarray:
         columns: list[Any] = [

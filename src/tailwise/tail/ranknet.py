@@ -11,8 +11,9 @@ from tailwise.kernels.arrays import frozen
 from tailwise.kernels.networks.ranknet import Layers, TrainingCandidates, TrainingOptions, apply_blocks, train_epoch
 from tailwise.parallel import map_blocks, progress, row_blocks
 from tailwise.parameters import Choice, Integer, Number
+from tailwise.persistence.checks import check_exact, check_finite, check_kind, check_range
 from tailwise.propensity import PropensityLike, resolve_propensity
-from tailwise.tail.calibrated import fit_curve
+from tailwise.tail.calibrated import Curve, fit_curve
 from tailwise.tail.candidates import is_hit
 from tailwise.tail.folds import N_FOLDS, out_of_fold, split_folds
 from tailwise.tail.ranking import N_CANDIDATES, rank_candidates
@@ -163,8 +164,17 @@ class RankNet(Wrapper):
                 advance(note=f"loss {loss:.4f}")
         self.W1_, self.W2_, self.b1_ = layers
 
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_range("gains_", check_exact("gains_", self.gains_, np.float32, (self.n_labels_,)), 0, 1)
+        check_kind("curve_", self.curve_, Curve).check()
+        n_blocks, width = check_exact("b1_", self.b1_, np.float32, (None, None)).shape
+        check_finite("b1_", self.b1_)
+        for name, part in (("W1_", self.W1_), ("W2_", self.W2_)):
+            check_finite(name, check_exact(name, part, np.float32, (n_blocks, self.n_labels_, width)))
+
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
-        top = self.base_.predict_topk(X, max(k, self.n_candidates))
+        top = self.base_.predict_topk(X, max(k, min(self.n_candidates, self.n_labels_)))
         return rank_candidates(top.labels, self._rescore(top), self.n_candidates, k)
 
     def _rescore(self, top: TopK) -> np.ndarray:
@@ -182,7 +192,7 @@ class RankNet(Wrapper):
         return final
 
     def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
-        top = self.base_.predict_topk(x, self.n_candidates)
+        top = self.base_.predict_topk(x, min(self.n_candidates, self.n_labels_))
         (place,) = np.nonzero(top.labels[0] == label)
         if not place.size:
             return not_ranked(label, f"the wrapped model has it not among its {self.n_candidates} candidates")

@@ -11,9 +11,11 @@ from tailwise.explanation import Explanation, Part
 from tailwise.forest import TailCentroids
 from tailwise.forest.tail_centroids import CENTROIDS
 from tailwise.parameters import Number
+from tailwise.persistence.checks import check_exact, check_finite, check_kind, check_range, check_that
 from tailwise.propensity import PropensityLike, resolve_propensity
 from tailwise.tail.ranking import N_CANDIDATES, rank_candidates
 from tailwise.tail.wrapper import Wrapper, as_probabilities, explain_probability
+from tailwise.validation import check_number
 
 
 def gains(probabilities: np.ndarray, labels: np.ndarray, inverse: np.ndarray, tail: float) -> np.ndarray:
@@ -76,8 +78,17 @@ class PropensityReranker(Wrapper):
     def _choose_tail(self, X: sparse.csr_array, Y: sparse.csr_array) -> float:
         return self.tail
 
+    def _check_state(self) -> None:
+        super()._check_state()
+        inverse = check_exact("inverse_propensity_", self.inverse_propensity_, np.float64, (self.n_labels_,))
+        check_finite("inverse_propensity_", check_range("inverse_propensity_", inverse, 1))
+        tail = check_number("tail_", self.tail_, low=0)
+        # The largest gain is a score, which is float32.
+        largest = np.log(np.finfo(np.float32).max)
+        check_that(tail * np.log(inverse.max()) < largest, f"tail_={tail} makes infinite gains")
+
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
-        top = self.base_.predict_topk(X, max(k, self.n_candidates))
+        top = self.base_.predict_topk(X, max(k, min(self.n_candidates, self.n_labels_)))
         probabilities = as_probabilities(top.scores, self.base_)
         scores = gains(probabilities, top.labels, self.inverse_propensity_, self.tail_)
         return rank_candidates(top.labels, scores, self.n_candidates, k)
@@ -139,8 +150,13 @@ class CentroidReranker(Wrapper):
         self.centroids_ = (TailCentroids() if self.centroids is None else clone(self.centroids)).fit(X, Y)
         self.base_ = self._fresh_base().fit(X, Y)
 
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_kind("centroids_", self.centroids_, TailCentroids)._check_is_fitted()
+        self.centroids_.check_agrees(self._n_seen, self.n_labels_)
+
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
-        top = self.base_.predict_topk(X, max(k, self.n_candidates))
+        top = self.base_.predict_topk(X, max(k, min(self.n_candidates, self.n_labels_)))
         log_probability = _log(as_probabilities(top.scores, self.base_))
         scores = self.alpha * log_probability + (1 - self.alpha) * self.centroids_.log_scores(X, top.labels)
         return rank_candidates(top.labels, scores, self.n_candidates, k)

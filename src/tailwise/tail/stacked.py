@@ -9,6 +9,7 @@ from scipy.special import expit
 from tailwise.base import XMCModel
 from tailwise.explanation import Explanation, Part, not_ranked
 from tailwise.parameters import Choice, Integer, Number
+from tailwise.persistence.checks import check_kind
 from tailwise.propensity import PropensityLike, resolve_propensity
 from tailwise.tail.boosting import BoostedTrees
 from tailwise.tail.candidates import Candidates
@@ -138,6 +139,10 @@ class Stacked(Committee):
         return np.ascontiguousarray(
             np.column_stack([candidates.scores, distance, candidates.ranks, frequency, votes]), dtype=np.float32
         )
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_kind("trees_", self.trees_, BoostedTrees).check(3 * len(self.members_) + 2)
 
     def _score(self, candidates: Candidates) -> np.ndarray:
         seen = self.label_counts_[candidates.labels]

@@ -13,6 +13,7 @@ from tailwise.errors import InvalidInput, import_extra
 from tailwise.metrics import evaluate
 from tailwise.metrics.names import METRIC, parse_metric
 from tailwise.parameters import Constraint, Number, OrNone
+from tailwise.persistence.checks import check_kind, check_shape, check_strings
 from tailwise.tail.ranking import sort_topk
 from tailwise.tail.reranker import PropensityReranker, gains
 from tailwise.tail.wrapper import as_probabilities
@@ -167,6 +168,13 @@ class TradeOff(PropensityReranker):
         self.n_candidates = n_candidates
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        curve = check_kind("curve_", self.curve_, TradeOffCurve)
+        tails = check_shape("tails of curve_", curve.tails, (None,), "f")
+        metrics = check_strings("metrics of curve_", curve.metrics)
+        check_shape("values of curve_", curve.values, (tails.size, len(metrics)), "f")
 
     def _choose_tail(self, X: sparse.csr_array, Y: sparse.csr_array) -> float:
         order = as_rng(self.random_state).permutation(X.shape[0])

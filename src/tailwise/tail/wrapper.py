@@ -26,6 +26,14 @@ class Wrapper(XMCModel):
     def _fresh_base(self) -> XMCModel:
         return fresh(self.base, self.n_jobs)
 
+    def _check_state(self) -> None:
+        super()._check_state()
+        self._check_base()
+
+    def _check_base(self) -> None:
+        """Refuse a wrapped model that does not belong here."""
+        self._check_part("base_", self.base_, XMCModel)
+
     def _label_weights(self) -> sparse.csr_array:
         return self.base_.label_weights()
 

@@ -16,6 +16,7 @@ from tailwise.kernels.trees.chunks import Chunks
 from tailwise.parameters import Choice, Constraint, Flag, Integer, Number, OrNone
 from tailwise.propensity import WEIGHTING, PropensityLike
 from tailwise.rows import AS_THEY_ARE, UNIT_LENGTH, RowView, unit_rows
+from tailwise.trees.checks import check_chunks
 from tailwise.trees.explaining import path_to, unpack_labels, unpack_node
 from tailwise.trees.searching import find_labels, find_visitors
 from tailwise.trees.structure import LabelTree, tree_from_user
@@ -118,6 +119,11 @@ class LabelTreeModel(XMCModel):
                 )
             )
         self.chunks_ = join_trees(trained)
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_chunks(self.chunks_, self._n_seen, self.n_labels_)
+        check_number("path_weight_", self.path_weight_, low=0)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         check_number("beam", self.beam, integer=True, low=1)

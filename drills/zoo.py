@@ -1,0 +1,168 @@
+"""A tiny fitted object of every class that can be saved, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+import tailwise as tw
+from tailwise.base import XMCModel
+from tailwise.embedding import BinaryNetwork
+from tailwise.embedding.index import LabelIndex
+from tailwise.persistence import Saveable
+from tailwise.propensity import CurveFit, EstimatedPropensity, Propensity
+
+TEXTS = ["tax law of the sea", "sea fish and ships", "fish law", "ships at sea", "tax on ships", "law of tax"] * 4
+LABELS = [["law", "tax"], ["fish"], ["law", "fish"], ["sea"], ["tax"], ["law"]] * 4
+K = 5
+
+
+@cache
+def rows() -> tuple[sparse.csr_array, sparse.csr_array]:
+    """80 rows of 30 features and 12 labels that can be told from them; label 0 has no row, label 1 has all."""
+    rng = np.random.default_rng(0)
+    n, n_features, n_labels = 80, 30, 12
+    topics = rng.integers(2, n_labels, size=(n, 2))
+    X, Y = np.zeros((n, n_features), np.float32), np.zeros((n, n_labels), np.float32)
+    for i, pair in enumerate(topics):
+        Y[i, pair], Y[i, 1] = 1, 1
+        X[i, (3 * pair[:, None] + np.arange(4)) % n_features] += rng.random((2, 4), dtype=np.float32)
+    return sparse.csr_array(X), sparse.csr_array(Y)
+
+
+def rows_for(n_features: int) -> sparse.csr_array:
+    """The same rows with another number of features, as far apart as possible; empty if it is too small."""
+    X, _ = rows()
+    n, own = X.shape
+    if n_features < own:
+        return sparse.csr_array((n, n_features), dtype=np.float32)
+    return sparse.csr_array((X.data, X.indices * (n_features // own), X.indptr), shape=(n, n_features))
+
+
+def _fitted(make: Callable[[], Any]) -> Callable[[], Any]:
+    return lambda: make().fit(*rows())
+
+
+def _tagger() -> Any:
+    return tw.Tagger(tw.Centroid(n_jobs=1), features=tw.TextFeatures(char_ngrams=(3, 4), min_df=1)).fit(TEXTS, LABELS)
+
+
+def _index(kind: str) -> Any:
+    vectors = np.random.default_rng(0).standard_normal((40, 8)).astype(np.float32)
+    return tw.FaissIndex(kind, lists=4, links=4).build(vectors) if kind else tw.ExactIndex().build(vectors)
+
+
+def _estimated() -> Any:
+    made = EstimatedPropensity().fit(rows()[1])
+    made.fit_ = CurveFit("a guess", 80, 12, *[np.linspace(0.2, 0.8, 3)] * 5, (0.5, 0.6), (1.0, 1.2), 0.1, 0.95)
+    return made
+
+
+def _few_of_many(model: Any) -> Any:
+    """Fitted so that its nodes have buckets in place of bitmaps."""
+    return model.fit(rows_for(3000), rows()[1])
+
+
+def _base() -> Any:
+    return tw.Centroid(n_jobs=1)
+
+
+SMALL: dict[str, Any] = {"n_jobs": 1, "random_state": 0}
+MODELS: dict[str, Callable[[], Any]] = {
+    "Popularity": _fitted(tw.Popularity),
+    "Centroid": _fitted(_base),
+    "NearestRows": _fitted(lambda: tw.NearestRows(k=3, n_jobs=1)),
+    "DiSMEC": _fitted(lambda: tw.DiSMEC(**SMALL)),
+    "PWDiSMEC": _fitted(lambda: tw.PWDiSMEC(**SMALL)),
+    "ProXML": _fitted(lambda: tw.ProXML(**SMALL)),
+    "PPDSparse": _fitted(lambda: tw.PPDSparse(**SMALL)),
+    "Parabel": _fitted(lambda: tw.Parabel(n_trees=2, max_leaf=3, **SMALL)),
+    "Bonsai": _fitted(lambda: tw.Bonsai(n_trees=2, max_leaf=3, loss="logistic", **SMALL)),
+    "Parabel of few of many features": lambda: _few_of_many(tw.Parabel(max_leaf=3, **SMALL)),
+    "Bonsai of few of many features": lambda: _few_of_many(tw.Bonsai(prune=0.3, **SMALL)),
+    "FastXML": _fitted(lambda: tw.FastXML(n_trees=2, max_leaf=4, **SMALL)),
+    "PfastXML": _fitted(lambda: tw.PfastXML(n_trees=2, max_leaf=4, **SMALL)),
+    "PfastreXML": _fitted(lambda: tw.PfastreXML(n_trees=2, max_leaf=4, **SMALL)),
+    "GLaS": _fitted(lambda: tw.GLaS(dim=8, epochs=1, hidden=8, **SMALL)),
+    "SampledSoftmax": _fitted(
+        lambda: tw.SampledSoftmax(dim=8, epochs=1, index=tw.FaissIndex(lists=2, n_jobs=1), **SMALL)
+    ),
+    "BinaryNetwork": _fitted(lambda: BinaryNetwork(hidden=(6,), epochs=1, **SMALL)),
+    "PropensityReranker": _fitted(lambda: tw.PropensityReranker(_base())),
+    "CentroidReranker": _fitted(lambda: tw.CentroidReranker(_base())),
+    "Calibrated": _fitted(lambda: tw.Calibrated(_base(), per="frequency-bin", n_bins=2, random_state=0)),
+    "RankNet": _fitted(lambda: tw.RankNet(_base(), blocks=2, bottleneck=3, epochs=1, **SMALL)),
+    "TailAugmented": _fitted(lambda: tw.TailAugmented(_base(), tau=0.3, random_state=0)),
+    "Ensemble": _fitted(lambda: tw.Ensemble([_base(), tw.Popularity()], random_state=0)),
+    "Stacked": _fitted(lambda: tw.Stacked([_base(), tw.Popularity()], max_iter=3, **SMALL)),
+    "Sublinear": _fitted(lambda: tw.Sublinear(_base())),
+    "TradeOff": _fitted(lambda: tw.TradeOff(_base(), random_state=0)),
+    "TailCentroids": _fitted(lambda: tw.TailCentroids(n_jobs=1)),
+    "JainPropensity": lambda: tw.JainPropensity().fit(rows()[1]),
+    "EstimatedPropensity": _estimated,
+    "ExactIndex": lambda: _index(""),
+    "FaissIndex ivf": lambda: _index("ivf"),
+    "FaissIndex hnsw": lambda: _index("hnsw"),
+    "TextFeatures": lambda: tw.TextFeatures(2, min_df=1, stop_words=["the"]).fit(TEXTS),
+    "Tagger": _tagger,
+}
+
+
+def saveable_classes() -> list[type]:
+    """Every class of tailwise that can be saved, those for others to derive from too, by name."""
+
+    def below(kind: type) -> set[type]:
+        return {kind}.union(*map(below, kind.__subclasses__()))
+
+    for name in tw.__all__:
+        getattr(tw, name)
+    found = (kind for kind in below(Saveable) if kind.__module__.startswith("tailwise."))
+    return sorted(found, key=lambda kind: kind.__qualname__)
+
+
+def answers(model: Any) -> list[np.ndarray]:
+    """What a model answers, by every way it can be asked; a wrong TopK raises an AssertionError."""
+    model._check_is_fitted()
+    if isinstance(model, tw.Tagger):
+        if model.features_ is None:
+            return answers(model.model_)
+        model.suggest(TEXTS[:2])
+        model.explain(TEXTS[0], 0)
+        return _checked(model.predict_topk(TEXTS, K), model.model_.n_labels_)
+    if isinstance(model, XMCModel):
+        X = rows_for(model.n_features_in_)
+        top = model.predict_topk(X, K)
+        _checked(model.predict_topk(X[:1], 2 * K), model.n_labels_)
+        for ask in (model.label_weights, lambda: model.explain(X[[0]], max(0, int(top.labels[0, 0])))):
+            try:
+                ask()
+            except tw.errors.Unsupported:
+                continue
+        return _checked(top, model.n_labels_)
+    if isinstance(model, Propensity):
+        str(model)
+        return [model.propensity_, model.inverse_]
+    if isinstance(model, LabelIndex):
+        queries = np.random.default_rng(1).standard_normal((5, model.vectors_.shape[1])).astype(np.float32)
+        return _checked(model.search(queries, K), 1 + int(model.labels_.max(initial=0)))
+    if isinstance(model, tw.TextFeatures):
+        return [model.transform(TEXTS).toarray(), np.array([len(name) for name in model.get_feature_names_out()])]
+    X = rows_for(model.n_features_in_)
+    model.explain(X[[0]], 0)
+    return [model.log_scores(X, np.zeros((X.shape[0], 1), int) + min(3, model.offsets_.size - 1))]
+
+
+def _checked(top: tw.TopK, n_labels: int) -> list[np.ndarray]:
+    labels, scores = top
+    present = labels >= 0
+    assert labels.dtype == np.int32 and scores.dtype == np.float32, "types"
+    assert labels.min(initial=-1) >= -1 and labels.max(initial=-1) < n_labels, "labels out of range"
+    assert np.isfinite(scores[present]).all() and np.isneginf(scores[~present]).all(), "scores not finite"
+    assert (scores[:, 1:] <= scores[:, :-1]).all(), "scores do not descend"
+    for row, there in zip(labels, present, strict=True):
+        assert len(set(row[there].tolist())) == there.sum(), "a label twice"
+    return [labels, scores]
