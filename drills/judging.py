@@ -25,7 +25,7 @@ class Judge:
     """
 
     def __init__(self, patience: float = PATIENCE) -> None:
-        self._patience = patience
+        self.patience = patience
 
     def __enter__(self) -> Self:
         context = processes()
@@ -44,9 +44,9 @@ class Judge:
         """How the folder ended, as :class:`drills.harness.Outcome` counts it, and why; it was forged from ``good``."""
         self._pipe.send((path, good, verify))
         try:
-            if self._pipe.poll(self._patience):
+            if self._pipe.poll(self.patience):
                 return self._pipe.recv()
-            why = f"no answer within {self._patience:g} seconds"
+            why = f"no answer within {self.patience:g} seconds"
         except (EOFError, ConnectionError):
             self._process.join()
             code = self._process.exitcode or 0
