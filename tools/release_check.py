@@ -137,7 +137,7 @@ def check_pins(commands: Path) -> dict[str, tuple[str, str]]:
     return installed
 
 
-def use(commands: Path, folder: Path, extra: str | None) -> None:
+def use(commands: Path, folder: Path, wheel: Path, extra: str | None) -> None:
     """Train, suggest and judge through the command; try what the extra is for."""
     folder.mkdir()
     topics = {"tax": "income duty levy revenue", "fish": "sea cod trawler quota", "wine": "grape vineyard cellar"}
@@ -149,8 +149,8 @@ def use(commands: Path, folder: Path, extra: str | None) -> None:
     (folder / "rows.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     tailwise = commands / "tailwise"
     version = run(tailwise, "--version", cwd=folder).split()[-1]
-    if version != PROJECT["version"]:
-        raise Failed(f"tailwise --version says {version}, pyproject.toml {PROJECT['version']}")
+    if version != wheel.name.split("-")[1]:
+        raise Failed(f"tailwise --version says {version}, but this is {wheel.name}")
     run(commands / "python", "-c", IMPORT_EVERYTHING, cwd=folder)
     run(tailwise, "train", "rows.jsonl", "-o", "model", "--model", "parabel", "-q", cwd=folder)
     found = json.loads(run(tailwise, "suggest", "model", "a trawler at sea", "--json", "-q", cwd=folder))
@@ -185,7 +185,7 @@ def main() -> int:
                 try:
                     commands = environment(python, place, f"{wheel}[{extra}]" if extra else wheel)
                     licences |= check_pins(commands)
-                    use(commands, folder / f"{place.name}-use", extra)
+                    use(commands, folder / f"{place.name}-use", wheel, extra)
                 except Failed as error:
                     failures.append(f"{what}: {error}")
                 print(f"{what}: {'failed' if failures and failures[-1].startswith(what) else 'works'}", flush=True)
