@@ -23,7 +23,9 @@ def canonical_csr(name: str, matrix: Any, dtype: Any) -> sparse.csr_array:
 
     Shares the arrays where they are in order, and never changes them.
     """
-    check_consistent(name, matrix)
+    in_order = check_consistent(name, matrix)
+    if in_order and type(matrix) is sparse.csr_array and matrix.dtype == dtype:
+        return matrix
     try:
         csr = sparse.csr_array(matrix, dtype=dtype)
     except (TypeError, ValueError) as error:
@@ -37,14 +39,17 @@ def canonical_csr(name: str, matrix: Any, dtype: Any) -> sparse.csr_array:
     return csr
 
 
-def check_consistent(name: str, matrix: Any) -> None:
-    """Refuse a scipy matrix whose arrays disagree or lead outside of it, before compiled code follows them."""
+def check_consistent(name: str, matrix: Any) -> bool:
+    """Refuse a scipy matrix whose arrays disagree or lead outside of it, before compiled code follows them.
+
+    Says whether its rows (of CSC, columns) are known to be sorted and without duplicates.
+    """
     if matrix.format in _COMPRESSED:
         height, width = matrix.blocksize if matrix.format == "bsr" else (1, 1)
         n, m = matrix.shape[0] // height, matrix.shape[1] // width
         n, m = (m, n) if matrix.format == "csc" else (n, m)
-        _check_compressed(name, matrix, n, m)
-    elif matrix.format == "coo":
+        return _check_compressed(name, matrix, n, m)
+    if matrix.format == "coo":
         for axis, (indices, size) in enumerate(zip(matrix.coords, matrix.shape, strict=True)):
             what = f"{name}.coords[{axis}]"
             _check_index_array(what, indices)
@@ -57,25 +62,40 @@ def check_consistent(name: str, matrix: Any) -> None:
         raise InvalidInput(
             f"{name}.offsets has shape {matrix.offsets.shape} but {name}.data has {matrix.data.shape}; {_REBUILD}"
         )
+    return False
 
 
-def _check_compressed(name: str, matrix: Any, n: int, m: int) -> None:
+def _check_compressed(name: str, matrix: Any, n: int, m: int) -> bool:
+    # Not at the top, because numba takes long to import and reading the help needs no matrix.
+    from tailwise.kernels.arrays import read_only
+    from tailwise.kernels.sparse.rows import BROKEN, CANONICAL, row_order
+
     indices, indptr = matrix.indices, matrix.indptr
-    line = "column" if matrix.format == "csc" else "row"
     _check_index_array(f"{name}.indices", indices)
     _check_index_array(f"{name}.indptr", indptr)
-    if not isinstance(matrix.data, np.ndarray) or len(matrix.data) != indices.size:
+    shape = (indices.size, *(matrix.blocksize if matrix.format == "bsr" else ()))
+    if not isinstance(matrix.data, np.ndarray) or matrix.data.shape != shape:
         raise InvalidInput(
-            f"{name}.data has {len(matrix.data):,} entries but {name}.indices has {indices.size:,}; {_REBUILD}"
+            f"{name}.data has shape {np.shape(matrix.data)} but {name}.indices has {indices.size:,} entries; {_REBUILD}"
         )
     if indptr.size != n + 1:
         raise InvalidInput(f"{name}.indptr has {indptr.size:,} entries; {name} of shape {matrix.shape} needs {n + 1:,}")
+    order = row_order(read_only(indptr), read_only(indices), m)
+    if order == BROKEN:
+        _tell_what_is_broken(name, matrix, m)
+    return bool(order == CANONICAL)
+
+
+def _tell_what_is_broken(name: str, matrix: Any, m: int) -> None:
+    """Refuse a matrix that :func:`row_order` found broken, with the place."""
+    indices, indptr = matrix.indices, matrix.indptr
+    line = "column" if matrix.format == "csc" else "row"
     if indptr[0] != 0 or indptr[-1] != indices.size:
         raise InvalidInput(
             f"{name}.indptr runs from {indptr[0]:,} to {indptr[-1]:,}, not from 0 to the {indices.size:,} entries of "
             f"{name}.indices; {_REBUILD}"
         )
-    if n > 1 and not (indptr[1:] >= indptr[:-1]).all():
+    if not (indptr[1:] >= indptr[:-1]).all():
         at = int(np.argmax(indptr[1:] < indptr[:-1]))
         raise InvalidInput(
             f"{name}.indptr falls from {indptr[at]:,} to {indptr[at + 1]:,} at {line} {at:,} but may only rise; "

@@ -43,6 +43,18 @@ def growing(draw):
 
 
 @st.composite
+def compressed_rows(draw):
+    """Rows as they should be, with at most one number changed, and their width."""
+    dtype = draw(st.sampled_from([np.int32, np.int64]))
+    matrix = draw(sparse_rows((1, 5), (1, 6)))
+    parts = [matrix.indptr.astype(dtype), matrix.indices.astype(dtype)]
+    changed = draw(st.sampled_from(parts))
+    if changed.size and draw(st.booleans()):
+        changed[draw(st.integers(0, changed.size - 1))] = draw(st.integers(-2, 9))
+    return *parts, matrix.shape[1]
+
+
+@st.composite
 def candidates(draw, *, ascending):
     """A row of the best so far, and one candidate more."""
     scores = np.array(draw(st.lists(st.sampled_from([*COARSE, np.nan]), min_size=1, max_size=7)), np.float32)
@@ -192,6 +204,7 @@ TWINS = {
         ),
         writes=(0,),
     ),
+    rows.row_order: Twin(naive.row_order, compressed_rows(), examples=200),
     rows.unit_values: Twin(naive.unit_values, stored_values(), rtol=1e-6),
     topk.push: Twin(naive.push, candidates(ascending=True), writes=(0, 1), examples=60),
     topk.push_any_order: Twin(naive.push, candidates(ascending=False), writes=(0, 1), examples=60),

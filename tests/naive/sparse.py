@@ -59,6 +59,16 @@ def predict_sparse_linear(X, block, W, bias, labels, scores):
     labels[own], scores[own] = topk(total[own], labels.shape[1])
 
 
+def row_order(indptr, indices, width):
+    """0 where something leads outside, 1 where a row is unsorted or repeats itself, else 2."""
+    if indptr[0] != 0 or indptr[-1] != indices.size or sorted(indptr) != list(indptr):
+        return 0
+    if any(index not in range(width) for index in indices):
+        return 0
+    rows = [list(indices[a:b]) for a, b in pairwise(indptr)]
+    return 2 if all(row == sorted(set(row)) for row in rows) else 1
+
+
 def unit_values(indptr, data):
     rows = [np.asarray(data[a:b], np.float64) for a, b in pairwise(indptr)]
     return np.concatenate([np.empty(0), *(row / (np.linalg.norm(row) or 1) for row in rows)]).astype(np.float32)

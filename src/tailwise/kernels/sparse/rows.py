@@ -1,10 +1,38 @@
-"""Rows of unit length."""
+"""Looks at sparse rows: whether they can be followed, and their length."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tailwise.kernels.compilation import njit
+
+BROKEN, UNSORTED, CANONICAL = 0, 1, 2
+"""What :func:`row_order` finds: indices that lead outside; rows with unsorted or repeated ones; neither."""
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def row_order(indptr, indices, width):
+    """Whether compressed rows can be followed and are in order, whatever the arrays hold: the first look at them.
+
+    Both are integer arrays and may be read-only; indptr has at least one entry. Reads nothing outside of either.
+    """
+    last = indptr.shape[0] - 1
+    if indptr[0] != 0 or indptr[last] != indices.shape[0]:
+        return BROKEN
+    for i in range(last):
+        if indptr[i + 1] < indptr[i] or indptr[i + 1] > indices.shape[0]:
+            return BROKEN
+    order = CANONICAL
+    for i in range(last):
+        previous = -1
+        for a in range(indptr[i], indptr[i + 1]):
+            index = indices[a]
+            if index < 0 or index >= width:
+                return BROKEN
+            if index <= previous:
+                order = UNSORTED
+            previous = index
+    return order
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
