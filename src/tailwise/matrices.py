@@ -24,8 +24,8 @@ def canonical_csr(name: str, matrix: Any, dtype: Any) -> sparse.csr_array:
     Shares the arrays where they are in order, and never changes them.
     """
     in_order = check_consistent(name, matrix)
-    if in_order and type(matrix) is sparse.csr_array and matrix.dtype == dtype:
-        return matrix
+    if in_order and matrix.dtype == dtype and type(matrix) in (sparse.csr_array, sparse.csr_matrix):
+        return matrix if type(matrix) is sparse.csr_array else _as_array(matrix)
     try:
         csr = sparse.csr_array(matrix, dtype=dtype)
     except (TypeError, ValueError) as error:
@@ -37,6 +37,13 @@ def canonical_csr(name: str, matrix: Any, dtype: Any) -> sparse.csr_array:
         csr = csr.copy()
         csr.sum_duplicates()
     return csr
+
+
+def _as_array(matrix: sparse.csr_matrix) -> sparse.csr_array:
+    """The same arrays in the class with the operators of arrays; the constructor would look at them all again."""
+    array = sparse.csr_array.__new__(sparse.csr_array)
+    vars(array).update(vars(matrix))
+    return array
 
 
 def check_consistent(name: str, matrix: Any) -> bool:

@@ -139,3 +139,12 @@ def test_models_metrics_and_hierarchies_refuse_them_too():
     parents = sparse.csr_array(np.eye(Y.shape[1], dtype=np.float32))
     with pytest.raises(InvalidInput, match=re.escape("parents.indices holds")):
         propensity_from_hierarchy(Y, with_parts(parents, indices=changed(parents.indices, 0, 10**8)))
+
+
+def test_a_matrix_in_order_is_taken_as_an_array_without_a_copy():
+    made = sparse.csr_matrix(matrix())
+    checked = check_features(made)
+    assert type(checked) is sparse.csr_array and type(made) is sparse.csr_matrix
+    assert checked.data is made.data and checked.indices is made.indices
+    assert isinstance(checked.sum(axis=1), np.ndarray) and not isinstance(checked.sum(axis=1), np.matrix)
+    np.testing.assert_array_equal((checked * checked).toarray(), made.multiply(made).toarray())
