@@ -14,11 +14,11 @@ from sklearn.base import BaseEstimator, clone
 from tailwise import persistence
 from tailwise.base import TopK, XMCModel
 from tailwise.by_size import MODEL_OR_NAME, BySize
-from tailwise.data.loading import encode_labels
 from tailwise.data.text_features import TextFeatures
 from tailwise.display import describe
 from tailwise.errors import InvalidInput, NotFitted
 from tailwise.explanation import Explanation
+from tailwise.label_lists import encode_labels
 from tailwise.metrics.slices import label_slices
 from tailwise.models import make_model
 from tailwise.parameters import Component, OrNone, check_parameters

@@ -134,6 +134,16 @@ class OneVsRest(XMCModel):
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         return predict_topk_linear(X, self.weights_, self.bias_, k, n_jobs=self.n_jobs)
 
+    @property
+    def coef_(self) -> sparse.csr_array:
+        """The weights as scikit-learn's linear models have them, but sparse: CSR (n_labels, n_features)."""
+        return self._label_weights()
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """The bias of each label: (n_labels,); -inf for a label without rows."""
+        return self.bias_
+
     def _label_weights(self) -> sparse.csr_array:
         return sparse.csr_array(self.weights_.T.tocsr())
 
