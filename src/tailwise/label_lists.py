@@ -31,7 +31,7 @@ def named_labels(Y: Any) -> tuple[Any, np.ndarray | None]:
     return encode_labels(lists, ids), np.asarray(ids, dtype=np.str_)
 
 
-def known_labels(Y: Any, names: np.ndarray | None) -> tuple[Any, np.ndarray | int]:
+def known_labels(Y: Any, names: np.ndarray | None) -> tuple[Any, np.ndarray]:
     """Lists of labels as a matrix with the columns ``names``, and how many labels of each row are none of them.
 
     Any other Y stays as it is.
@@ -42,7 +42,7 @@ def known_labels(Y: Any, names: np.ndarray | None) -> tuple[Any, np.ndarray | in
     """
     lists = None if names is None else label_lists(Y)
     if names is None or lists is None:
-        return Y, 0
+        return Y, np.zeros(1, np.int64)
     known = set(names.tolist())
     kept = [[label for label in row if label in known] for row in lists]
     unknown = np.array([len(row) - len(own) for row, own in zip(lists, kept, strict=True)])
