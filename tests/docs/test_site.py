@@ -52,9 +52,9 @@ def test_each_parameter_has_its_own_type_and_default(package):
     assert list(shown) == ["weighting", "propensity", "C", "loss", *list(shown)[4:]] and len(shown) == 11
 
 
-def test_formulas_are_mathml_and_wrong_ones_fail(building):
+def test_formulas_are_mathml(building):
     text = building.on_page_markdown("```math\n\\frac{1}{p}\n```", page=type("P", (), {"file": File}))
-    assert "<mfrac><mn>1</mn><mi>p</mi></mfrac>" in text and "```" not in text
+    assert re.search(r"<mfrac>.*<mn>1</mn>.*<mi>p</mi>.*</mfrac>", text) and "```" not in text
 
 
 class File:
@@ -63,8 +63,8 @@ class File:
 
 def test_no_page_shows_a_formula_as_code():
     for page in (ROOT / "docs").rglob("*.md"):
-        for block in re.findall(r"^```\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
-            assert not re.search(r"[Σ½λ²]|min_w", block), (page, block)
+        blocks = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+        assert not [block for language, block in blocks if not language and re.search(r"[Σ½λ²]|min_w", block)], page
 
 
 def test_the_notebook_runs_and_shows_what_it_did(building):

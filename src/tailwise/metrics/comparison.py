@@ -213,7 +213,8 @@ def compare(
     if confidence is not None:
         check_number("confidence", confidence, low=0, high=1, open_low=True, open_high=True)
         level = confidence if options.get("interval", "bootstrap") == "bootstrap" else (1 + confidence) / 2
-    seed = int(as_rng(random_state).integers(2**31))
+    # A number stays what it is, so that a model alone and among others has the same interval.
+    seed = random_state if isinstance(random_state, int) else int(as_rng(random_state).integers(2**31))
     evaluations = {
         name: evaluate(Y_true, topk, metrics, propensity, label_counts, level, random_state=seed, **options)
         for name, topk in topks.items()
