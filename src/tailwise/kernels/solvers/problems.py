@@ -107,7 +107,7 @@ def pack_rows(X: Csr, n_features: int, rows: np.ndarray | None = None, weights: 
     if rows is None:
         return frozen(Rows(*X, _squares(X.indptr, X.data), np.arange(n_features, dtype=np.int32), weights))
     gathered = _gather(X, n_features, rows.astype(np.int64, copy=False))
-    return frozen(Rows(*gathered, weights=weights))
+    return frozen(Rows(*gathered, weights))  # type: ignore[call-arg]
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
