@@ -85,7 +85,7 @@ def _judge(browser: Any, path: Path, names: list[str], outcome: Outcome) -> None
     text = browser.execute_script("return document.documentElement.textContent")
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     asked = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
-    harm = [url for url in asked if url != path.as_uri() and not url.startswith("chrome")]
+    harm = [url for url in asked if url != path.as_uri() and not url.startswith(("chrome", "data:"))]
     harm += [entry["message"] for entry in browser.get_log("browser")]
     if browser.execute_script("return window.hit"):
         harm.append("a script ran")
