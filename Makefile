@@ -38,6 +38,7 @@ bench: $(VENV)/.installed peers
 
 # Accidents on purpose, in modest numbers; more of one: python -m drills kill --count 1000
 drills: $(VENV)/.installed
+	-$(call PIP_INSTALL,$(VENV)) --constraint constraints.txt --editable '.[drills]'
 	$(BIN)/python -m drills all
 
 # What a release would do where it is installed. torch is large: make release-check CHECK="--skip neural"
