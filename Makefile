@@ -29,7 +29,7 @@ test-random: $(VENV)/.installed
 	TAILWISE_TEST_PROFILE=random $(BIN)/python -m pytest -n 2 --dist worksteal -m hypothesis --timeout 1800
 
 docs: $(VENV)/.installed
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --quiet docs site
 
 # One question a file: make bench QUESTION=reader
 QUESTION ?= all
