@@ -50,10 +50,10 @@ html_theme_options = {
 html_context = {"default_mode": "auto"}
 
 
-def setup(app):  # noqa: ANN001, ANN201
+def setup(app):
     """Leave out what scikit-learn puts into every estimator for the routing of metadata."""
 
-    def skip(app, what, name, obj, skips, options):  # noqa: ANN001, ANN202
+    def skip(app, what, name, obj, skips, options):
         return True if name.startswith("set_") and name.endswith("_request") else None
 
     app.connect("autodoc-skip-member", skip)
