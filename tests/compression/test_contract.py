@@ -1,0 +1,18 @@
+from contracts import ModelContract
+
+from tailwise import CPLST, LEML, MLCSSP
+
+
+class TestLEML(ModelContract):
+    def make(self, **params):
+        return LEML(**{"dim": 10, "l2": 0.1, **params})
+
+
+class TestCPLST(ModelContract):
+    def make(self, **params):
+        return CPLST(**{"dim": 10, "l2": 0.1, **params})
+
+
+class TestMLCSSP(ModelContract):
+    def make(self, **params):
+        return MLCSSP(**{"dim": 10, "l2": 0.1, **params})

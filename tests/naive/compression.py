@@ -1,0 +1,35 @@
+"""Plain twins of the compression models: dense numpy, every matrix formed."""
+
+import numpy as np
+
+
+def centred(A):
+    return A - A.mean(axis=0)
+
+
+def ridge(X, T, penalty):
+    """One target at a time, by the normal equations of the centred rows."""
+    Xc = centred(X)
+    penalty = np.broadcast_to(penalty, T.shape[1])
+    eye = np.eye(X.shape[1])
+    return np.column_stack([np.linalg.solve(Xc.T @ Xc + p * eye, Xc.T @ t) for p, t in zip(penalty, T.T, strict=True)])
+
+
+def cplst_scores(X, Y, X_new, dim, l2):
+    """Scores by the eigenvectors of the whole Yᵀ H Y."""
+    Xc, Yc = centred(X), centred(Y)
+    hat = Xc @ np.linalg.solve(Xc.T @ Xc + l2 * np.eye(X.shape[1]), Xc.T)
+    V = np.linalg.eigh(Yc.T @ hat @ Yc)[1][:, -dim:]
+    return (X_new - X.mean(axis=0)) @ ridge(X, Yc @ V, l2) @ V.T + Y.mean(axis=0)
+
+
+def mlcssp_scores(X, Y, X_new, chosen, l2):
+    """Regression to the chosen columns with an intercept, decoded by the pseudo-inverse."""
+    C = Y[:, chosen]
+    z = (X_new - X.mean(axis=0)) @ ridge(X, C, l2) + C.mean(axis=0)
+    return z @ np.linalg.pinv(C) @ Y
+
+
+def leml_objective(X, Y, W, H, l2):
+    """½ |Yc - Xc W Hᵀ|² + ½ l2 (|W|² + |H|²)"""
+    return 0.5 * ((centred(Y) - centred(X) @ W @ H.T) ** 2).sum() + 0.5 * l2 * ((W**2).sum() + (H**2).sum())
