@@ -26,6 +26,7 @@ CLASSES = (
     "CPLST",
     "LEML",
     "MLCSSP",
+    "CS",
     "NearestRows",
     "Stacked",
     "Centroid",

@@ -1,6 +1,6 @@
 from contracts import ModelContract
 
-from tailwise import CPLST, LEML, MLCSSP
+from tailwise import CPLST, CS, LEML, MLCSSP
 
 
 class TestLEML(ModelContract):
@@ -16,3 +16,8 @@ class TestCPLST(ModelContract):
 class TestMLCSSP(ModelContract):
     def make(self, **params):
         return MLCSSP(**{"dim": 10, "l2": 0.1, **params})
+
+
+class TestCS(ModelContract):
+    def make(self, **params):
+        return CS(**{"dim": 40, "l2": 0.1, **params})

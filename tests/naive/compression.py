@@ -33,3 +33,24 @@ def mlcssp_scores(X, Y, X_new, chosen, l2):
 def leml_objective(X, Y, W, H, l2):
     """½ |Yc - Xc W Hᵀ|² + ½ l2 (|W|² + |H|²)"""
     return 0.5 * ((centred(Y) - centred(X) @ W @ H.T) ** 2).sum() + 0.5 * l2 * ((W**2).sum() + (H**2).sum())
+
+
+def pursue(targets, block, vectors, positions, weights):
+    """Orthogonal matching pursuit, the weights by least squares over and over."""
+    for i in range(*block):
+        positions[i], weights[i] = -1, -np.inf
+        target, chosen = targets[i].astype(np.float64), []
+        for _ in range(positions.shape[1]):
+            fitted = np.linalg.lstsq(vectors[chosen].T.astype(np.float64), target)[0] if chosen else np.empty(0)
+            residual = target - fitted @ vectors[chosen]
+            products = vectors @ residual
+            best = int(np.argmax(products))
+            spans = [*chosen, best]
+            if np.linalg.norm(residual) < 1e-5 * np.linalg.norm(target) or products[best] <= 0 or best in chosen:
+                break
+            if np.linalg.matrix_rank(vectors[spans].astype(np.float64), tol=1e-5) < len(spans):
+                break
+            chosen = spans
+        if chosen:
+            positions[i, : len(chosen)] = chosen
+            weights[i, : len(chosen)] = np.linalg.lstsq(vectors[chosen].T.astype(np.float64), target)[0]

@@ -21,7 +21,7 @@ class CPLST(LowRank):
     ``x W Vᵀ`` plus the label's mean. Found by subspace iteration ``V ← orth(Yᵀ H Y V)`` from the principal directions
     of Y, each round one regression that starts where the last one ended; O(rounds · steps · entries of X · dim).
 
-    Paper: Y.-N. Chen and H.-T. Lin, *Feature-aware label space dimension reduction for multi-label classification* (2012).
+    Paper: Y.-N. Chen and H.-T. Lin, *Feature-aware label space dimension reduction* (2012).
 
     Parameters
     ----------

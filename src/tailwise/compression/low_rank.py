@@ -21,7 +21,7 @@ from tailwise.rows import UNIT_LENGTH, RowView
 from tailwise.scoring import search_vectors
 
 _ROWS_A_BLOCK = 1024
-_LARGEST = 1e15
+LARGEST = 1e15
 """What a factor's entry may be: products of two, summed, stay finite float32."""
 
 DIM = Integer(low=1)
@@ -86,9 +86,9 @@ class LowRank(XMCModel):
     def _check_state(self) -> None:
         super()._check_state()
         m = check_exact("projection_", self.projection_, np.float32, (self._n_seen, None)).shape[1]
-        check_range("projection_", self.projection_, -_LARGEST, _LARGEST)
+        check_range("projection_", self.projection_, -LARGEST, LARGEST)
         check_exact("vectors_", self.vectors_, np.float32, (self._ranked.size, m + 1))
-        check_range("vectors_", self.vectors_, -_LARGEST, _LARGEST)
+        check_range("vectors_", self.vectors_, -LARGEST, LARGEST)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         # One more column of ones meets the biases.
