@@ -80,6 +80,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "PWDiSMEC": _fitted(lambda: tw.PWDiSMEC(**SMALL)),
     "ProXML": _fitted(lambda: tw.ProXML(**SMALL)),
     "PPDSparse": _fitted(lambda: tw.PPDSparse(**SMALL)),
+    "PDSparse": _fitted(lambda: tw.PDSparse(**SMALL)),
     "Parabel": _fitted(lambda: tw.Parabel(n_trees=2, max_leaf=3, **SMALL)),
     "Bonsai": _fitted(lambda: tw.Bonsai(n_trees=2, max_leaf=3, loss="logistic", **SMALL)),
     "Parabel of few of many features": lambda: _few_of_many(tw.Parabel(max_leaf=3, **SMALL)),

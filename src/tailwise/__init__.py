@@ -62,6 +62,7 @@ _HOME_OF = {
     "DiSMEC": "linear",
     "PWDiSMEC": "linear",
     "PPDSparse": "linear",
+    "PDSparse": "linear",
     "ProXML": "linear",
     "load": "persistence",
     "set_progress": "parallel",

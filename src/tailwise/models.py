@@ -16,6 +16,7 @@ CLASSES = (
     "PWDiSMEC",
     "ProXML",
     "PPDSparse",
+    "PDSparse",
     "Parabel",
     "Bonsai",
     "FastXML",

@@ -40,6 +40,7 @@ CASES = {
     "PWDiSMEC": lambda: tw.PWDiSMEC(random_state=0),
     "ProXML": lambda: tw.ProXML(random_state=0),
     "PPDSparse": lambda: tw.PPDSparse(random_state=0),
+    "PDSparse": lambda: tw.PDSparse(random_state=0),
     "Parabel": lambda: tw.Parabel(random_state=0),
     "Bonsai": lambda: tw.Bonsai(random_state=0),
     "FastXML": lambda: tw.FastXML(random_state=0),

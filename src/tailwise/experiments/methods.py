@@ -42,6 +42,7 @@ METHODS = (
     _plain("PWDiSMEC", "PW-DiSMEC", demo=True),
     _plain("ProXML", "ProXML"),
     _plain("PPDSparse", "PPD-Sparse"),
+    _plain("PDSparse", "PD-Sparse"),
     _plain("Parabel", "Parabel", demo=True),
     _plain("Bonsai", "Bonsai"),
     _plain("FastXML", "FastXML"),
