@@ -92,6 +92,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "SampledSoftmax": _fitted(
         lambda: tw.SampledSoftmax(dim=8, epochs=1, index=tw.FaissIndex(lists=2, n_jobs=1), **SMALL)
     ),
+    "WSABIE": _fitted(lambda: tw.WSABIE(dim=8, epochs=2, **SMALL)),
     "BinaryNetwork": _fitted(lambda: BinaryNetwork(hidden=(6,), epochs=1, **SMALL)),
     "PropensityReranker": _fitted(lambda: tw.PropensityReranker(_base())),
     "CentroidReranker": _fitted(lambda: tw.CentroidReranker(_base())),

@@ -37,6 +37,7 @@ _HOME_OF = {
     "metric_scorer": "metrics",
     "GLaS": "embedding",
     "SampledSoftmax": "embedding",
+    "WSABIE": "embedding",
     "ExactIndex": "embedding",
     "FaissIndex": "embedding",
     "propensity_sensitivity": "experiments.sensitivity",

@@ -24,6 +24,7 @@ CLASSES = (
     "PfastreXML",
     "GLaS",
     "SampledSoftmax",
+    "WSABIE",
     "NearestRows",
     "Stacked",
     "Centroid",

@@ -48,6 +48,7 @@ CASES = {
     "PfastreXML": lambda: tw.PfastreXML(random_state=0),
     "GLaS": lambda: tw.GLaS(random_state=0),
     "SampledSoftmax": lambda: tw.SampledSoftmax(random_state=0),
+    "WSABIE": lambda: tw.WSABIE(random_state=0),
     "PropensityReranker": lambda: tw.PropensityReranker(tw.DiSMEC(random_state=0)),
     "CentroidReranker": lambda: tw.CentroidReranker(tw.DiSMEC(random_state=0)),
     "Calibrated": lambda: tw.Calibrated(tw.DiSMEC(random_state=0), random_state=0),

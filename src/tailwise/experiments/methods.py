@@ -49,6 +49,7 @@ METHODS = (
     _plain("PfastXML", "PfastXML"),
     _plain("PfastreXML", "PfastreXML", demo=True),
     _plain("GLaS", "GLaS"),
+    _plain("WSABIE", "WSABIE"),
     _around(RankNet, "FastXML", "RankNet+FastXML"),
     _around(RankNet, "Parabel", "RankNet+Parabel"),
     _around(RankNet, "Bonsai", "RankNet+Bonsai"),

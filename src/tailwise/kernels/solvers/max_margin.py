@@ -190,7 +190,8 @@ def search_violators(X, Y, W, allowed, block, labels, losses):
 
     X, Y and W are :class:`Csr`, W with a row a feature. ``allowed`` (n_labels,) float32 is 0, or -inf for labels to
     leave out. Writes the block's rows of ``labels`` (n, m) int32, -1 where there is none, and of ``losses`` (n,)
-    float32. Among equal scores each row has another favourite, because all are equal at the start. Inputs may be read-only.
+    float32. Among equal scores each row has another favourite, because all are equal at
+    the start. Inputs may be read-only.
     """
     n_labels = allowed.shape[0]
     total = np.empty(n_labels, np.float32)
