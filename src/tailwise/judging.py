@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
+from tailwise.data.digests import count_known
 from tailwise.data.labelled import Rows
 from tailwise.errors import InvalidInput
 from tailwise.metrics import Comparison, compare, evaluate
@@ -61,6 +62,11 @@ class Trial(NamedTuple):
     def unseen(self) -> int:
         """How many observed labels of the rows no model saw in training."""
         return int((self.counts[self.Y.indices] == 0).sum())
+
+    @property
+    def trained_on(self) -> dict[str, int]:
+        """By model, how many of the rows it was trained on: they say nothing about rows that are new."""
+        return {judged.name: count_known(self.rows, judged.tagger.row_digests_) for judged in self.models}
 
     def metrics(self, metrics: Sequence[str], confidence: float | None = 0.95) -> Comparison:
         """The metrics of every model with intervals, and paired differences to the first model."""

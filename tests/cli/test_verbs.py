@@ -259,3 +259,16 @@ def test_the_shell_completes_verbs_and_models(run, monkeypatch):
         monkeypatch.setenv("COMP_WORDS", words)
         monkeypatch.setenv("COMP_CWORD", str(position))
         assert expected in run().out.split()
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "compare", "report"])
+def test_rows_that_were_trained_on_are_told(run, corpus, model, tmp_path, verb):
+    rows = [json.loads(line) for line in (corpus / "train.jsonl").read_text().splitlines()[:4]]
+    rows += [row | {"title": f"new {row['title']}"} for row in rows[:1]]
+    (tmp_path / "some.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    rest = ["-o", tmp_path / "r.html"] if verb == "report" else []
+    result = run(verb, model, tmp_path / "some.jsonl", *rest, *TEXT)
+    assert result.code == 0, result.err
+    assert "was trained on 4 of these 5 rows (80.0 %)" in result.err
+    (tmp_path / "new.jsonl").write_text(json.dumps(rows[-1]) + "\n")
+    assert "was trained on" not in run(verb, model, tmp_path / "new.jsonl", *rest, *TEXT).err

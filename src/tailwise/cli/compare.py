@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tailwise.cli import inputs, output
-from tailwise.cli.evaluate import Confidence, Metrics, deepest, say_speed, say_unseen, split_names
+from tailwise.cli.evaluate import Confidence, Metrics, deepest, say_caveats, say_speed, split_names
 
 
 @inputs.reads_data
@@ -30,7 +30,7 @@ def compare(
 
     wanted = split_names(metrics) or default_metrics(k)
     trial = judge(inputs.open_taggers(models), inputs.read_rows(data, reading, part="test"), deepest(wanted, k))
-    say_unseen(trial)
+    say_caveats(trial)
     found = trial.metrics(wanted, confidence or None)
     say_speed(trial)
     if as_json:

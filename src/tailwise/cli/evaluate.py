@@ -62,7 +62,7 @@ def judge_one(
     from tailwise.judging import judge
 
     trial = judge({name: tagger}, rows, deepest(metrics, k))
-    say_unseen(trial)
+    say_caveats(trial)
     result = trial.metrics(metrics, confidence or None)[name]
     say_speed(trial)
     return result
@@ -80,8 +80,15 @@ def deepest(metrics: list[str], k: int) -> int:
     return max([k, *(request.k or 0 for request in map(parse_metric, metrics))])
 
 
-def say_unseen(trial: Trial) -> None:
-    """Tell how many observed labels nobody could have found."""
+def say_caveats(trial: Trial) -> None:
+    """Tell what makes the figures look better or worse than the models are."""
+    n_rows = trial.Y.shape[0]
+    for name, count in trial.trained_on.items():
+        if count:
+            output.warn(
+                f"{name} was trained on {count:,} of these {n_rows:,} rows ({100 * count / n_rows:.1f} %), so the figures "
+                "say too little about new rows; `tailwise split` makes files to train and to judge on"
+            )
     if trial.unseen:
         share = 100 * trial.unseen / trial.Y.nnz
         output.warn(

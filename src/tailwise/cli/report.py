@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tailwise.cli import inputs, output
-from tailwise.cli.evaluate import say_speed, say_unseen
+from tailwise.cli.evaluate import say_caveats, say_speed
 
 
 @inputs.reads_data
@@ -35,7 +35,7 @@ def report(
 
     rows = inputs.read_rows(data, reading, part="test")
     trial = judge(inputs.open_taggers(models), rows, max(k, CANDIDATES))
-    say_unseen(trial)
+    say_caveats(trial)
     say_speed(trial)
     html = build_report(trial, k=k, title=title)
     write_whole(to, html)
