@@ -86,8 +86,8 @@ def say_caveats(trial: Trial) -> None:
     for name, count in trial.trained_on.items():
         if count:
             output.warn(
-                f"{name} was trained on {count:,} of these {n_rows:,} rows ({100 * count / n_rows:.1f} %), so the figures "
-                "say too little about new rows; `tailwise split` makes files to train and to judge on"
+                f"{name} was trained on {count:,} of these {n_rows:,} rows ({100 * count / n_rows:.1f} %), so the "
+                "figures say too little about new rows; `tailwise split` makes files to train and to judge on"
             )
     if trial.unseen:
         share = 100 * trial.unseen / trial.Y.nnz
