@@ -173,7 +173,6 @@ def test_an_existing_folder_is_never_overwritten(run, corpus, tmp_path, others):
         (["--set", "C=-1"], ["C=-1"]),
         (["--set-features", "nothing=1"], ["--set-features 'nothing=1'", "TextFeatures has no parameter"]),
         (["--set-features", "word_ngrams=0"], ["word_ngrams=0 is outside [1, 10]"]),
-        (["--jobs", "0"], ["n_jobs=0"]),
         (["--seed", "-1"], ["random_state=-1"]),
     ],
 )

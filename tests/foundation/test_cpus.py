@@ -26,7 +26,11 @@ def groups(folder, own, files):
         ("0::/host/path/that/is/not/here\n", {"cpu.max": "50000 100000\n"}, 0.5),
         ("0::/../x\n", {"cpu.max": "50000 100000\n"}, 0.5),
         ("1:cpu:/\n0::/\n", {"cpu/cpu.cfs_quota_us": "300000", "cpu/cpu.cfs_period_us": "100000"}, 3.0),
-        ("4:cpu,cpuacct:/k\n", {"cpu,cpuacct/k/cpu.cfs_quota_us": "5000", "cpu,cpuacct/k/cpu.cfs_period_us": "1"}, 5000),
+        (
+            "4:cpu,cpuacct:/k\n",
+            {"cpu,cpuacct/k/cpu.cfs_quota_us": "5000", "cpu,cpuacct/k/cpu.cfs_period_us": "1"},
+            5000,
+        ),
         ("1:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, None),
         ("1:cpuset:/\n", {"cpu/cpu.cfs_quota_us": "1", "cpu/cpu.cfs_period_us": "1"}, None),
         ("0::/\n", {"cpu.max": "damaged"}, None),

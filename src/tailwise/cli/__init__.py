@@ -40,8 +40,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _main(argv: Sequence[str]) -> int:
     try:
         from tailwise.cli.app import command
+        from tailwise.cli.telling import telling
 
-        status = command().main(args=list(argv), prog_name="tailwise", standalone_mode=True)
+        with telling():
+            status = command().main(args=list(argv), prog_name="tailwise", standalone_mode=True)
         return status if isinstance(status, int) else ExitCode.OK
     except SystemExit as done:
         status = done.code if isinstance(done.code, int) else ExitCode.OK if done.code is None else ExitCode.BUG

@@ -14,7 +14,7 @@ import typer
 VERBS = {
     "From texts to labels": ("train", "suggest", "predict", "explain"),
     "Judging models": ("evaluate", "compare", "report"),
-    "Data and models": ("info", "convert", "split", "datasets"),
+    "Data and models": ("info", "labels", "convert", "split", "datasets", "warm"),
     "The papers": ("reproduce", "experiment"),
 }
 
@@ -28,15 +28,16 @@ Exit status: 0 done · 1 a bug, please report it · 2 wrong usage · 3 bad data 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        import tailwise
+        from tailwise.cli.versions import installed, places
 
-        print(f"tailwise {tailwise.__version__}")
+        for name, value in (installed() | places()).items():
+            print(f"{name} {value}")
         raise typer.Exit
 
 
 def _start(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print versions and folders.")
     ] = False,
 ) -> None:
     """Name the few relevant labels out of thousands to millions, the rare ones included."""

@@ -14,6 +14,7 @@ def compare(
     k: inputs.K = 5,
     confidence: Confidence = 0.95,
     reading: inputs.Reading = inputs.UNTOLD,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -25,7 +26,7 @@ def compare(
 
     tailwise compare plain-model tail-model test.jsonl --text-columns title,abstract
     """
-    output.set_quiet(quiet)
+    output.set_up(quiet, jobs)
     from tailwise.judging import default_metrics, judge
 
     wanted = split_names(metrics) or default_metrics(k)

@@ -24,6 +24,7 @@ def convert(
             "--spreadsheet-safe", help="Put ' before CSV and TSV cells that a spreadsheet would compute (= + - @)."
         ),
     ] = False,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -37,7 +38,7 @@ def convert(
 
     tailwise convert bibtex-train.arff.xz bibtex.svm
     """
-    output.set_quiet(quiet)
+    output.set_up(quiet, jobs)
     from tailwise.atomic import told_when_unwritable
     from tailwise.data.saving import write_converted
 

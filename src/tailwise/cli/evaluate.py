@@ -29,6 +29,7 @@ def evaluate(
     k: inputs.K = 5,
     confidence: Confidence = 0.95,
     reading: inputs.Reading = inputs.UNTOLD,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -42,7 +43,7 @@ def evaluate(
 
     tailwise evaluate my-model eurlex-4k --metrics p@1,p@5,psp@5,recall@5:tail
     """
-    output.set_quiet(quiet)
+    output.set_up(quiet, jobs)
     from tailwise.judging import default_metrics
 
     wanted = split_names(metrics) or default_metrics(k)

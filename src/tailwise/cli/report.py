@@ -19,6 +19,7 @@ def report(
     k: inputs.K = 5,
     title: Annotated[str | None, typer.Option(help="The report's title.")] = None,
     reading: inputs.Reading = inputs.UNTOLD,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -28,7 +29,7 @@ def report(
 
     tailwise report my-model other-model test.jsonl --text-columns title,abstract -o report.html
     """
-    output.set_quiet(quiet)
+    output.set_up(quiet, jobs)
     from tailwise.atomic import write_whole
     from tailwise.experiments.report import CANDIDATES, build_report
     from tailwise.judging import judge

@@ -29,6 +29,7 @@ def suggest(
     model: inputs.ModelPath,
     text: Annotated[str | None, typer.Argument(help="The text; standard input where it is left out.")] = None,
     k: inputs.K = 5,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -40,7 +41,7 @@ def suggest(
 
     pdftotext paper.pdf - | tailwise suggest my-model -k 10
     """
-    output.set_quiet(quiet)
+    output.set_up(quiet, jobs)
     whole = read_text(text)
     tagger = inputs.open_tagger(model)
     x = tagger.rows([whole])

@@ -39,7 +39,7 @@ def train(
     ] = 0.0,
     reading: inputs.Reading = inputs.UNTOLD,
     seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; all cores by default.")] = None,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -55,7 +55,7 @@ def train(
 
     tailwise train eurlex-4k -o my-model --model parabel --set n_trees=1
     """
-    output.set_quiet(quiet)
+    output.set_up(quiet, jobs)
     from tailwise.cli.evaluate import judge_one
     from tailwise.cli.training import make_tagger, train_tagger
     from tailwise.data import Rows, split_rows
@@ -71,7 +71,7 @@ def train(
         held.append(rows.take(test))
         return rows.take(training)
 
-    tagger = make_tagger(model, settings or [], feature_settings or [], tail=tail, seed=seed, jobs=jobs)
+    tagger = make_tagger(model, settings or [], feature_settings or [], tail=tail, seed=seed)
     facts = train_tagger(tagger, read, model_path)
     for rows in held:
         result = judge_one(model_path.resolve().name, tagger, rows, default_metrics())

@@ -23,15 +23,12 @@ from tailwise.persistence import is_replaceable
 from tailwise.tagger import Tagger
 
 
-def make_tagger(
-    name: str, settings: list[str], feature_settings: list[str], *, tail: float, seed: int, jobs: int | None
-) -> Tagger:
+def make_tagger(name: str, settings: list[str], feature_settings: list[str], *, tail: float, seed: int) -> Tagger:
     """The unfitted tagger that the options ask for; a wrong one is refused here, before any data is read."""
 
     def model(name: str) -> Any:
         cls = model_class(name)
-        usual = {"random_state": seed, "n_jobs": jobs}
-        chosen = {key: value for key, value in usual.items() if key in signature_of(cls) and value is not None}
+        chosen = {"random_state": seed} if "random_state" in signature_of(cls) else {}
         made = make_model(name, **chosen | parse_settings(cls, settings))
         return tailwise.PropensityReranker(made, tail=tail) if tail else made
 
