@@ -215,7 +215,12 @@ def test_a_full_disk_keeps_the_old_model(run, corpus, tmp_path, monkeypatch):
     before = {file.name: file.read_bytes() for file in path.iterdir()}
     with monkeypatch.context() as patch:
         full_disk(patch)
-        refused(run(*arguments, "-m", "popularity"), ExitCode.OUTPUT, "No space left on device", "nothing was changed")
+        refused(
+            run(*arguments, "-m", "popularity", "--overwrite"),
+            ExitCode.OUTPUT,
+            "No space left on device",
+            "nothing was changed",
+        )
     assert {file.name: file.read_bytes() for file in path.iterdir()} == before
     no_leftovers(tmp_path)
 
@@ -336,8 +341,18 @@ def test_a_reader_that_leaves_early_is_no_error(run, corpus, model, monkeypatch)
 
     monkeypatch.setattr("tailwise.cli.output.emit", leave)
     result = run("predict", model, corpus / "test.jsonl", *TEXT)
-    assert result.code == 1
+    assert result.code == 0
     assert result.err == ""
+
+
+def test_a_real_pipe_that_closes_early(corpus, model):
+    command = [sys.executable, "-m", "tailwise.cli"]
+    for arguments in (["predict", model, corpus / "test.jsonl", *TEXT], ["labels", model, "--json"], ["--help"]):
+        ears, mouth = os.pipe()
+        os.close(ears)
+        done = subprocess.run([*command, *map(str, arguments)], stdout=mouth, stderr=subprocess.PIPE, check=False)
+        os.close(mouth)
+        assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_a_failed_download_and_a_missing_package_have_their_own_status(run, corpus, tmp_path, monkeypatch):

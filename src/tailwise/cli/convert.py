@@ -9,6 +9,8 @@ import typer
 
 from tailwise.cli import inputs, output
 
+_TO = {"format": "to"}  # what the library calls a format is the one written, here
+
 
 @inputs.reads_data
 def convert(
@@ -41,9 +43,10 @@ def convert(
     output.set_up(quiet, jobs)
     from tailwise.atomic import told_when_unwritable
     from tailwise.data.saving import write_converted
+    from tailwise.errors import spelled
 
     found = inputs.load(data, reading, unit_rows=False)
-    with told_when_unwritable(to):
+    with told_when_unwritable(to), spelled(lambda name, value: inputs.as_option(_TO.get(name, name), value)):
         written = write_converted(found, to, to_format, spreadsheet_safe=spreadsheet_safe)
     if as_json:
         output.emit_json({"written": [str(path) for path in written]})

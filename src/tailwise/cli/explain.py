@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tailwise.cli import inputs, output
-from tailwise.cli.suggest import read_text
+from tailwise.cli.suggest import open_text_tagger, read_text
 from tailwise.display import Table, visible
 
 
@@ -28,7 +28,7 @@ def explain(
     """
     output.set_up(quiet, jobs)
     whole = read_text(text)
-    tagger = inputs.open_tagger(model)
+    tagger = open_text_tagger(model)
     index = tagger.find_label(label)
     why = tagger.explain(whole, index)
     words = sorted(why.features(), key=lambda part: -part.value)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _PANEL = "How to read DATA"
 _SPELLED = {"tab": "\t", "\\t": "\t", "newline": "\n", "\\n": "\n"}  # what shells make hard to type
+_OPTIONS = ("by_column", "by_time", "confidence", "spreadsheet_safe", "to")
+_FEATURE_SETTINGS = ("min_df", "max_df")
 _ENOUGH_ROWS = 10
 _NEARLY_EVERY = 0.9
 
@@ -146,7 +148,7 @@ UNTOLD = Reading()
 
 
 def reads_data(verb: Callable[..., None]) -> Callable[..., None]:
-    """Give a verb that takes ``reading`` the options of :class:`Reading` in its place; its errors speak of options."""
+    """Give a verb that takes ``reading`` the options of :class:`Reading` in its place."""
     signature = inspect.signature(verb, eval_str=True)
     hints = get_type_hints(Reading, include_extras=True)
     options = [
@@ -161,11 +163,8 @@ def reads_data(verb: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(verb)
     def run(**given: Any) -> None:
-        from tailwise.errors import spelled
-
         reading = Reading(**{name: given.pop(name) for name in Reading._fields})
-        with spelled(as_option):
-            verb(**given, reading=reading)
+        verb(**given, reading=reading)
 
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -173,11 +172,19 @@ def reads_data(verb: Callable[..., None]) -> Callable[..., None]:
 
 
 def as_option(name: str, value: Any) -> str:
-    """An argument of the library as the command takes it.
+    """An argument of the library as the command takes it; what is no option stays what Python has.
 
     >>> as_option("text_columns", ["title", "body"])
     '--text-columns title,body'
+    >>> as_option("C", 2)
+    'C=2'
     """
+    if name in _FEATURE_SETTINGS:
+        return f"--set-features {name}={value}"
+    if name not in (*Reading._fields, *_OPTIONS):
+        return f"{name}={value!r}"
+    if value is True:
+        return f"--{name.replace('_', '-')}"
     text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return f"--{name.replace('_', '-')} {text if text == '…' else shlex.quote(text)}"
 

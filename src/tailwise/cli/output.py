@@ -52,6 +52,14 @@ def emit(text: str) -> None:
     print(text, flush=True)
 
 
+def ask(question: str) -> bool:
+    """Whether the person at the terminal says yes; nobody there says no."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    print(f"{visible(question)} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 def emit_json(value: Any) -> None:
     """A result as JSON; NaN and infinities become null, numpy values plain ones."""
     emit(json.dumps(plain(value), ensure_ascii=False, indent=1))

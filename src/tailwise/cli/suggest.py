@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tailwise.cli import inputs, output
+
+if TYPE_CHECKING:
+    from tailwise.tagger import Tagger
 
 
 def read_text(text: str | None) -> str:
@@ -15,6 +19,8 @@ def read_text(text: str | None) -> str:
     from tailwise.errors import InvalidInput
 
     if text is None or text == "-":
+        if text is None and sys.stdin.isatty():
+            output.say("type or paste the text, and end it with Ctrl-D on a line of its own:")
         # The bytes: depending on the locale sys.stdin would let wrong ones pass.
         try:
             text = sys.stdin.buffer.read().decode("utf-8-sig")
@@ -23,6 +29,18 @@ def read_text(text: str | None) -> str:
     if not text.strip():
         raise InvalidInput("the text is empty; pass it as an argument or on standard input")
     return text
+
+
+def open_text_tagger(model: Path) -> Tagger:
+    """The tagger in a model folder; refused where it takes numeric rows."""
+    from tailwise.errors import InvalidInput
+
+    tagger = inputs.open_tagger(model)
+    if tagger.features_ is None:
+        raise InvalidInput(
+            f"{model} was trained on numeric rows, not on texts; `tailwise predict` reads rows from a file"
+        )
+    return tagger
 
 
 def suggest(
@@ -43,7 +61,7 @@ def suggest(
     """
     output.set_up(quiet, jobs)
     whole = read_text(text)
-    tagger = inputs.open_tagger(model)
+    tagger = open_text_tagger(model)
     x = tagger.rows([whole])
     if x.nnz == 0:
         output.warn("no word of this text was seen in training; these labels are what the model says of an empty text")

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 import tailwise
+from tailwise.atomic import OutputError
 from tailwise.by_size import BySize
-from tailwise.cli.output import say, warn
+from tailwise.cli.output import ask, say, warn
 from tailwise.cli.settings import parse_settings
 from tailwise.data import Rows, TextFeatures
 from tailwise.display import describe
@@ -20,6 +21,7 @@ from tailwise.measure import Clock, measured
 from tailwise.models import make_model, model_class
 from tailwise.parameters import check_parameters, signature_of
 from tailwise.persistence import is_replaceable
+from tailwise.persistence.manifest import MANIFEST
 from tailwise.tagger import Tagger
 
 
@@ -47,9 +49,9 @@ def _by_size(model: Callable[[str], Any]) -> BySize:
         raise InvalidInput(f"{error}. --model auto chooses dismec or parabel; name one of them with --model") from error
 
 
-def train_tagger(tagger: Tagger, read: Callable[[], Rows], path: Path) -> dict[str, Any]:
+def train_tagger(tagger: Tagger, read: Callable[[], Rows], path: Path, *, overwrite: bool = False) -> dict[str, Any]:
     """Read, fit and save; returns what was done and what it cost."""
-    check_writable(path)
+    check_writable(path, overwrite=overwrite)
     clock = Clock()
 
     def step(name: str, what: str) -> None:
@@ -82,14 +84,18 @@ def train_tagger(tagger: Tagger, read: Callable[[], Rows], path: Path) -> dict[s
     }
 
 
-def check_writable(path: Path) -> None:
-    """Refuse an output that could not be replaced, before hours of training."""
+def check_writable(path: Path, *, overwrite: bool = False) -> None:
+    """Refuse an output that could not be written or that nobody said to replace, before hours of training."""
     path = Path(path)
     if not is_replaceable(path):
         raise InvalidInput(f"--output {path} exists and is not a tailwise model; choose another folder or remove it")
+    if (path / MANIFEST).exists() and not overwrite and not ask(f"{path} holds a model already; replace it?"):
+        raise InvalidInput(
+            f"--output {path} holds a model already; replace it with --overwrite, or choose another folder"
+        )
     parent = next(p for p in [path.absolute().parent, *path.absolute().parents] if p.exists())
     if not os.access(parent, os.W_OK):
-        raise InvalidInput(f"--output {path} cannot be written: {parent} is not writable")
+        raise OutputError(f"--output {path} cannot be written: {parent} is not writable")
 
 
 def report_oddities(rows: Rows) -> None:

@@ -19,7 +19,7 @@ from tailwise.data.records import Columns, scan_records
 from tailwise.data.registry import REGISTRY, find_registered
 from tailwise.data.tables import TEXT_FORMATS, Layout
 from tailwise.data.xmc import read_xmc, read_xmc_split
-from tailwise.errors import DataFormatError, InvalidInput
+from tailwise.errors import DataFormatError, InvalidInput, argument
 from tailwise.validation import check_choice
 
 
@@ -139,7 +139,9 @@ def _load_rows(sources: Sources, kind: str, options: _Options) -> Dataset:
 def _load_arff(sources: Sources, label_names: Any) -> Dataset:
     xml = sources.label_names if label_names is None else label_names
     if xml is None:
-        raise InvalidInput(f"{sources.train} needs its labels: pass label_names= the Mulan xml file")
+        raise InvalidInput(
+            f"{sources.train} needs its labels: pass {argument('label_names', 'labels.xml')}, the Mulan file"
+        )
     labels = xml if isinstance(xml, str | Path) else list(xml)
     train = read_arff(sources.train, labels)
     test = None if sources.test is None else read_arff(sources.test, labels)
@@ -217,7 +219,7 @@ def _by_id(names: Any, ids: list[str]) -> list[str]:
         return [names.get(label, label) for label in ids]
     if len(names) != len(ids):
         raise InvalidInput(
-            f"label_names has {len(names):,} entries but the files have {len(ids):,} labels; pass a dict by id"
+            f"label_names has {len(names):,} entries but the files have {len(ids):,} labels; name them by id"
         )
     return list(names)
 

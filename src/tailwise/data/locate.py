@@ -160,7 +160,7 @@ def _only(folder: Path, files: list[Path], what: str) -> Path | None:
     if len(files) > 1:
         names = ", ".join(file.name for file in files)
         raise InvalidInput(
-            f"{folder} has several {what} files ({names}); pass the one to read, and test= its test file"
+            f"{folder} has several {what} files ({names}); leave one of them there, or pass the path of a file"
         )
     return files[0] if files else None
 
