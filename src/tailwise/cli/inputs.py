@@ -18,12 +18,13 @@ import typer
 from tailwise.cli import output
 
 if TYPE_CHECKING:
+    from tailwise.data import Predictions
     from tailwise.data.labelled import Rows
     from tailwise.tagger import Tagger
 
 _PANEL = "How to read DATA"
 _SPELLED = {"tab": "\t", "\\t": "\t", "newline": "\n", "\\n": "\n"}  # what shells make hard to type
-_OPTIONS = ("by_column", "by_time", "confidence", "spreadsheet_safe", "to")
+_OPTIONS = ("propensity", "by_column", "by_time", "confidence", "spreadsheet_safe", "to")
 _FEATURE_SETTINGS = ("min_df", "max_df")
 _ENOUGH_ROWS = 10
 _NEARLY_EVERY = 0.9
@@ -113,6 +114,21 @@ FeatureBase = Annotated[
         help="The first feature's number in a libsvm file that does not tell: 0 or 1.",
         rich_help_panel=_PANEL,
     ),
+]
+
+
+PropensityName = Annotated[
+    str | None,
+    typer.Option(
+        "--propensity",
+        metavar="PROPENSITY",
+        help="How likely a relevant label was observed: jain:A,B, amazon, wikipedia, other, or a file of a number for "
+        "each label.",
+    ),
+]
+TrainingData = Annotated[
+    str | None,
+    typer.Option("--training", metavar="DATA", help="Training rows: how frequent labels are, where no model tells it."),
 ]
 
 
@@ -276,7 +292,19 @@ def open_tagger(path: Path) -> Tagger:
 
 def open_taggers(paths: list[Path]) -> dict[str, Tagger]:
     """Taggers by the names of their folders; folders of the same name keep their whole path."""
-    names = [path.resolve().name for path in paths]
+    return {name: open_tagger(path) for name, path in _named(paths).items()}
+
+
+def open_judged(paths: list[Path], n_rows: int, k: int) -> dict[str, Tagger | Predictions]:
+    """As :func:`open_taggers`; what is a file is another program's predictions for ``n_rows`` rows, the first ``k``."""
+    from tailwise.data import read_predictions
+
     return {
-        str(path) if names.count(name) > 1 else name: open_tagger(path) for path, name in zip(paths, names, strict=True)
+        name: read_predictions(path, n_rows, k) if path.is_file() else open_tagger(path)
+        for name, path in _named(paths).items()
     }
+
+
+def _named(paths: list[Path]) -> dict[str, Path]:
+    names = [path.resolve().name for path in paths]
+    return {str(path) if names.count(name) > 1 else name: path for path, name in zip(paths, names, strict=True)}

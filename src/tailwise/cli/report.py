@@ -17,6 +17,7 @@ def report(
     data: inputs.Data,
     to: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The HTML file to write.")],
     k: inputs.K = 5,
+    propensity: inputs.PropensityName = None,
     title: Annotated[str | None, typer.Option(help="The report's title.")] = None,
     reading: inputs.Reading = inputs.UNTOLD,
     jobs: output.Jobs = None,
@@ -33,9 +34,11 @@ def report(
     from tailwise.atomic import write_whole
     from tailwise.experiments.report import CANDIDATES, build_report
     from tailwise.judging import judge
+    from tailwise.propensity import named_propensity
 
     rows = inputs.read_rows(data, reading, part="test")
-    trial = judge(inputs.open_taggers(models), rows, max(k, CANDIDATES))
+    chosen = None if propensity is None else named_propensity(propensity)
+    trial = judge(inputs.open_taggers(models), rows, max(k, CANDIDATES), propensity=chosen)
     say_caveats(trial)
     say_speed(trial)
     html = build_report(trial, k=k, title=title)

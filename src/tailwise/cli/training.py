@@ -22,21 +22,35 @@ from tailwise.models import make_model, model_class
 from tailwise.parameters import check_parameters, signature_of
 from tailwise.persistence import is_replaceable
 from tailwise.persistence.manifest import MANIFEST
+from tailwise.propensity import named_propensity
 from tailwise.tagger import Tagger
 
 
-def make_tagger(name: str, settings: list[str], feature_settings: list[str], *, tail: float, seed: int) -> Tagger:
+def make_tagger(
+    name: str,
+    settings: list[str],
+    feature_settings: list[str],
+    *,
+    tail: float,
+    seed: int,
+    propensity: str | None = None,
+) -> Tagger:
     """The unfitted tagger that the options ask for; a wrong one is refused here, before any data is read."""
+
+    known = None if propensity is None else named_propensity(propensity)
 
     def model(name: str) -> Any:
         cls = model_class(name)
-        chosen = {"random_state": seed} if "random_state" in signature_of(cls) else {}
+        usual = {"random_state": seed} | ({} if known is None else {"propensity": known})
+        chosen = {key: value for key, value in usual.items() if key in signature_of(cls)}
         made = make_model(name, **chosen | parse_settings(cls, settings))
-        return tailwise.PropensityReranker(made, tail=tail) if tail else made
+        return tailwise.PropensityReranker(made, tail=tail, propensity=known) if tail else made
 
     features = parse_settings(TextFeatures, feature_settings, "--set-features")
     tagger = Tagger(
-        _by_size(model) if name == "auto" else model(name), features=TextFeatures(**features) if features else None
+        _by_size(model) if name == "auto" else model(name),
+        features=TextFeatures(**features) if features else None,
+        propensity=known,
     )
     check_parameters(tagger)
     return tagger
