@@ -148,7 +148,7 @@ def use(commands: Path, folder: Path, wheel: Path, extra: str | None) -> None:
     ]
     (folder / "rows.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     tailwise = commands / "tailwise"
-    version = run(tailwise, "--version", cwd=folder).split()[-1]
+    version = run(tailwise, "--version", cwd=folder).split()[1]
     if version != wheel.name.split("-")[1]:
         raise Failed(f"tailwise --version says {version}, but this is {wheel.name}")
     run(commands / "python", "-c", IMPORT_EVERYTHING, cwd=folder)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tailwise.errors import InvalidInput
+from tailwise.errors import InvalidInput, argument
 from tailwise.matrices import canonical_csr
 
 _DENSE_WARNING_SIZE = 10_000_000
@@ -43,13 +43,13 @@ def check_number(
     """Refuse a number outside its interval, naming it and showing its value. Infinity and NaN are in no interval."""
     kind: Any = _INTEGERS if integer else _NUMBERS
     if isinstance(value, bool) or not isinstance(value, kind):
-        raise InvalidInput(f"{name}={value!r} must be {'an integer' if integer else 'a number'}")
+        raise InvalidInput(f"{argument(name, value)} must be {'an integer' if integer else 'a number'}")
     if isinstance(value, _INTEGERS) and int(value).bit_length() > 63:
         raise InvalidInput(f"{name} has {int(value).bit_length():,} bits; pass a number that compiled code can take")
     below = value <= low if open_low else value < low
     above = value >= high if open_high else value > high
     if below or above or not math.isfinite(value):
-        raise InvalidInput(f"{name}={value!r} is outside {interval(low, high, open_low, open_high)}")
+        raise InvalidInput(f"{argument(name, value)} is outside {interval(low, high, open_low, open_high)}")
     return value
 
 
@@ -71,7 +71,7 @@ def check_choice(name: str, value: Any, choices: Any) -> Any:
         words = [choice for choice in choices if isinstance(choice, str)]
         near = difflib.get_close_matches(value, words, 1) if isinstance(value, str) else []
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise InvalidInput(f"{name}={value!r} is not one of {', '.join(map(repr, choices))}{hint}")
+        raise InvalidInput(f"{argument(name, value)} is not one of {', '.join(map(repr, choices))}{hint}")
     return value
 
 

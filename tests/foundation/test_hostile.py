@@ -155,6 +155,7 @@ ARRAYS = [
     ("TextFeatures", "idf_", put(0, np.nan), "idf_ holds nan"),
     ("TextFeatures", "hashes_", lambda a: a[:-1], "hashes_ has shape"),
     ("Tagger", "rarity_", put(0, 3), "rarity_ holds 3"),
+    ("Tagger", "row_digests_", lambda a: a[::-1].copy(), "row_digests_ does not rise"),
 ]
 
 

@@ -20,6 +20,7 @@ TEXT_FORMATS = ("jsonl", "csv", "tsv", "parquet", "xlsx")
 QUOTINGS = ("minimal", "none")
 _DELIMITERS = (",", ";", "\t", "|")
 _PARQUET_ROWS = 256
+_MOST_NAMES, _LONGEST_NAME = 30, 40
 _BYTES_A_ROW = 64  # of the objects that hold a row, however short
 
 Row = dict[str, Any]
@@ -56,7 +57,8 @@ def table_rows(
 
 def listed(names: Sequence[str]) -> str:
     """Names of columns as a message shows them."""
-    return ", ".join(name if name.isprintable() else shown(name) for name in names)
+    cut = [shown(name) if len(name) > _LONGEST_NAME or not name.isprintable() else name for name in names[:_MOST_NAMES]]
+    return ", ".join(cut) + (f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else "")
 
 
 def _json_rows(path: Path, text: str) -> Iterator[tuple[int, Row]]:
