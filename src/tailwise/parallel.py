@@ -6,7 +6,6 @@ whatever the number of threads: this is what makes fitted models the same bits f
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +13,7 @@ from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
+from tailwise.cpus import available_cores
 from tailwise.errors import InvalidInput
 from tailwise.notebook import in_notebook, moving_line
 
@@ -22,6 +22,7 @@ Result = TypeVar("Result")
 
 _POLL_SECONDS = 0.2
 _progress_setting: bool | None = None
+_most_jobs: int | None = None
 
 
 def set_progress(show: bool | None) -> None:
@@ -36,14 +37,22 @@ def _progress_is_on() -> bool:
     return shown if _progress_setting is None else _progress_setting
 
 
+def set_jobs(most: int | None) -> None:
+    """Bound the threads of everything in this process, whatever ``n_jobs`` a model has; None takes the bound away."""
+    global _most_jobs
+    _most_jobs = None
+    _most_jobs = None if most is None else count_jobs(most)
+
+
 def count_jobs(n_jobs: int | None) -> int:
-    """How many threads ``n_jobs`` means: None or -1 is every core this process may use, -2 all but one, …"""
+    """How many threads ``n_jobs`` means: None or -1 is every core this process may use, -2 all but one, …
+
+    The cores are those of the process's affinity and of its container's CPU quota. :func:`set_jobs` bounds the answer.
+    """
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0):
         raise InvalidInput(f"n_jobs={n_jobs!r} must be a positive or negative integer, or None for every core")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if n_jobs is None:
-        return cores
-    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+    wanted = n_jobs if n_jobs is not None and n_jobs > 0 else max(1, available_cores() + 1 + (n_jobs or -1))
+    return wanted if _most_jobs is None else min(wanted, _most_jobs)
 
 
 def row_blocks(n_rows: int, size: int) -> list[tuple[int, int]]:

@@ -15,6 +15,7 @@ from tailwise import persistence
 from tailwise.assigning import Rule
 from tailwise.base import TopK, XMCModel
 from tailwise.by_size import MODEL_OR_NAME, BySize
+from tailwise.data.digests import known_digests
 from tailwise.data.text_features import TextFeatures
 from tailwise.display import Table, describe
 from tailwise.errors import InvalidInput, NotFitted
@@ -27,6 +28,7 @@ from tailwise.parameters import Component, OrNone, check_parameters
 from tailwise.persistence.checks import (
     check_exact,
     check_kind,
+    check_monotone,
     check_range,
     check_shape,
     check_strings,
@@ -86,7 +88,8 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
     Notes
     -----
     After ``fit``: ``model_``, ``features_``, ``propensity_``, ``label_ids_``, ``label_names_``, ``rarity_`` (0 head, 1
-    torso, 2 tail for each label). A tagger fitted on rows of X takes rows of X, and ``features_`` is None.
+    torso, 2 tail for each label), ``row_digests_`` (eight bytes a training row, by which ``tailwise evaluate`` knows
+    rows again). A tagger fitted on rows of X takes rows of X, and ``features_`` is None.
 
     Examples
     --------
@@ -110,6 +113,7 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
     label_names_: list[str]
     rarity_: np.ndarray
     n_samples_: int
+    row_digests_: np.ndarray = np.empty(0, np.uint64)  # also of folders that were written before it was kept
 
     def __init__(
         self, model: Any = None, *, features: TextFeatures | None = None, propensity: Propensity | None = None
@@ -162,6 +166,7 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
             f"training {describe(model)} on {n_rows:,} rows, {X.shape[1]:,} features, {Y.shape[1]:,} labels",
         )
         self.n_samples_ = int(n_rows)
+        self.row_digests_ = known_digests(rows)
         self.label_ids_ = ids
         self.label_names_ = label_names
         self.propensity_ = (clone(self.propensity) if self.propensity is not None else JainPropensity()).fit(Y)
@@ -281,6 +286,8 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         check_strings("label_names_", self.label_names_, n)
         check_range("rarity_", check_exact("rarity_", self.rarity_, np.int8, (n,)), 0, len(RARITIES) - 1)
         check_number("n_samples_", self.n_samples_, integer=True, low=1)
+        digests = check_exact("row_digests_", self.row_digests_, np.uint64, (None,))
+        check_monotone("row_digests_", digests, strict=True)
         check_kind("propensity_", self.propensity_, Propensity)._check_is_fitted()
         check_shape("propensity_ of the labels", self.propensity_.propensity_, (n,))
         if self.features_ is not None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import numbers
+import math
 import warnings
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from tailwise.errors import InvalidInput
+from tailwise.errors import InvalidInput, argument
 from tailwise.matrices import canonical_csr
 
 _DENSE_WARNING_SIZE = 10_000_000
@@ -26,6 +26,10 @@ def as_rng(random_state: int | np.random.Generator | np.random.RandomState | Non
         raise InvalidInput(f"random_state={random_state!r}; pass an integer, a numpy Generator or None") from error
 
 
+_INTEGERS = (int, np.integer)
+_NUMBERS = (*_INTEGERS, float, np.floating)
+
+
 def check_number(
     name: str,
     value: Any,
@@ -37,13 +41,15 @@ def check_number(
     open_high: bool = False,
 ) -> Any:
     """Refuse a number outside its interval, naming it and showing its value. Infinity and NaN are in no interval."""
-    kind: Any = numbers.Integral if integer else numbers.Real
-    if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
-        raise InvalidInput(f"{name}={value!r} must be {'an integer' if integer else 'a number'}")
+    kind: Any = _INTEGERS if integer else _NUMBERS
+    if isinstance(value, bool) or not isinstance(value, kind):
+        raise InvalidInput(f"{argument(name, value)} must be {'an integer' if integer else 'a number'}")
+    if isinstance(value, _INTEGERS) and int(value).bit_length() > 63:
+        raise InvalidInput(f"{name} has {int(value).bit_length():,} bits; pass a number that compiled code can take")
     below = value <= low if open_low else value < low
     above = value >= high if open_high else value > high
-    if below or above or not np.isfinite(value):
-        raise InvalidInput(f"{name}={value!r} is outside {interval(low, high, open_low, open_high)}")
+    if below or above or not math.isfinite(value):
+        raise InvalidInput(f"{argument(name, value)} is outside {interval(low, high, open_low, open_high)}")
     return value
 
 
@@ -65,7 +71,7 @@ def check_choice(name: str, value: Any, choices: Any) -> Any:
         words = [choice for choice in choices if isinstance(choice, str)]
         near = difflib.get_close_matches(value, words, 1) if isinstance(value, str) else []
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise InvalidInput(f"{name}={value!r} is not one of {', '.join(map(repr, choices))}{hint}")
+        raise InvalidInput(f"{argument(name, value)} is not one of {', '.join(map(repr, choices))}{hint}")
     return value
 
 
@@ -85,8 +91,8 @@ def _as_csr(name: str, value: Any, dtype: Any) -> sparse.csr_array:
 def _dense_to_csr(name: str, value: Any, dtype: Any) -> sparse.csr_array:
     try:
         dense = np.asarray(value)
-    except ValueError as error:
-        raise InvalidInput(f"{name} is no matrix: its rows have different lengths ({error})") from error
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{name} cannot be read as a matrix ({error}); pass rows of equal length") from error
     if dense.ndim < 2 and _has_texts(dense):
         raise InvalidInput(
             f"{name} has texts, such as {str(dense.ravel()[0])[:40]!r}, where rows of numbers were expected; "

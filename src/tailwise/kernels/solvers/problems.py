@@ -106,8 +106,8 @@ def pack_rows(X: Csr, n_features: int, rows: np.ndarray | None = None, weights: 
     weights = np.ones(n_rows, np.float32) if weights is None else weights.astype(np.float32)
     if rows is None:
         return frozen(Rows(*X, _squares(X.indptr, X.data), np.arange(n_features, dtype=np.int32), weights))
-    gathered = _gather(X, n_features, rows.astype(np.int64, copy=False))
-    return frozen(Rows(*gathered, weights))  # type: ignore[call-arg]
+    indptr, indices, data, squares, features = _gather(X, n_features, rows.astype(np.int64, copy=False))
+    return frozen(Rows(indptr, indices, data, squares, features, weights))
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
