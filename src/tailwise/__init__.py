@@ -68,6 +68,7 @@ _HOME_OF = {
     "CPLST": "compression",
     "MLCSSP": "compression",
     "CS": "compression",
+    "SLEEC": "compression",
     "load": "persistence",
     "set_progress": "parallel",
     "TailwiseError": "errors",

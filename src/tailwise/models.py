@@ -23,6 +23,7 @@ CLASSES = (
     "PfastreXML",
     "GLaS",
     "SampledSoftmax",
+    "SLEEC",
     "CPLST",
     "LEML",
     "MLCSSP",

@@ -54,3 +54,13 @@ def pursue(targets, block, vectors, positions, weights):
         if chosen:
             positions[i, : len(chosen)] = chosen
             weights[i, : len(chosen)] = np.linalg.lstsq(vectors[chosen].T.astype(np.float64), target)[0]
+
+
+def project_singular_values(G, pairs, dim, rounds):
+    """Singular value projection with the whole M: ``pairs`` weighs each entry of the sum of squares."""
+    M = np.zeros_like(G)
+    for _ in range(rounds):
+        values, vectors = np.linalg.eigh(M + pairs * (G - M))
+        values, vectors = np.maximum(values[-dim:], 0), vectors[:, -dim:]
+        M = (vectors * values) @ vectors.T
+    return M

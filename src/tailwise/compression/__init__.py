@@ -4,5 +4,6 @@ from tailwise.compression.cplst import CPLST
 from tailwise.compression.cs import CS
 from tailwise.compression.leml import LEML
 from tailwise.compression.mlcssp import MLCSSP
+from tailwise.compression.sleec import SLEEC
 
-__all__ = ["CPLST", "CS", "LEML", "MLCSSP"]
+__all__ = ["CPLST", "CS", "LEML", "MLCSSP", "SLEEC"]
