@@ -69,6 +69,7 @@ _HOME_OF = {
     "MLCSSP": "compression",
     "CS": "compression",
     "SLEEC": "compression",
+    "RobustXML": "compression",
     "load": "persistence",
     "set_progress": "parallel",
     "TailwiseError": "errors",

@@ -26,6 +26,7 @@ CLASSES = (
     "SLEEC",
     "CPLST",
     "LEML",
+    "RobustXML",
     "MLCSSP",
     "CS",
     "NearestRows",

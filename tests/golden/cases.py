@@ -52,6 +52,7 @@ CASES = {
     "MLCSSP": lambda: tw.MLCSSP(random_state=0),
     "CS": lambda: tw.CS(random_state=0),
     "SLEEC": lambda: tw.SLEEC(random_state=0),
+    "RobustXML": lambda: tw.RobustXML(),
     "LPSR": lambda: tw.LPSR(tw.DiSMEC(random_state=0), random_state=0),
     "PropensityReranker": lambda: tw.PropensityReranker(tw.DiSMEC(random_state=0)),
     "CentroidReranker": lambda: tw.CentroidReranker(tw.DiSMEC(random_state=0)),

@@ -64,3 +64,9 @@ def project_singular_values(G, pairs, dim, rounds):
         values, vectors = np.maximum(values[-dim:], 0), vectors[:, -dim:]
         M = (vectors * values) @ vectors.T
     return M
+
+
+def robust_objective(X, Y, W, H, S, l1, l2):
+    """½ |Yc - Xc W Hᵀ - Xc S|² + ½ l2 (|W|² + |H|²) + l1 |S|₁"""
+    residual = centred(Y) - centred(X) @ (W @ H.T + S)
+    return 0.5 * (residual**2).sum() + 0.5 * l2 * ((W**2).sum() + (H**2).sum()) + l1 * np.abs(S).sum()
