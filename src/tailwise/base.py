@@ -77,6 +77,8 @@ class XMCModel(persistence.Saveable, BaseEstimator):
 
     _parameters: ClassVar[dict[str, Constraint]] = {}
     scores_are_probabilities: bool = False
+    reads: str = "terms"
+    """What texts become for this model: ``"terms"``, a column a term, or ``"sequences"``, a column a position."""
 
     n_labels_: int
     n_features_in_: int

@@ -25,6 +25,8 @@ CLASSES = (
     "GLaS",
     "SampledSoftmax",
     "WSABIE",
+    "XMLCNN",
+    "AttentionXML",
     "NearestRows",
     "Stacked",
     "Centroid",
