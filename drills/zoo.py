@@ -92,6 +92,11 @@ MODELS: dict[str, Callable[[], Any]] = {
     "SampledSoftmax": _fitted(
         lambda: tw.SampledSoftmax(dim=8, epochs=1, index=tw.FaissIndex(lists=2, n_jobs=1), **SMALL)
     ),
+    "CPLST": _fitted(lambda: tw.CPLST(dim=3, n_jobs=1)),
+    "LEML": _fitted(lambda: tw.LEML(dim=3, n_jobs=1)),
+    "MLCSSP": _fitted(lambda: tw.MLCSSP(dim=3, **SMALL)),
+    "CS": _fitted(lambda: tw.CS(dim=6, **SMALL)),
+    "LPSR": _fitted(lambda: tw.LPSR(_base(), n_partitions=4, random_state=0)),
     "WSABIE": _fitted(lambda: tw.WSABIE(dim=8, epochs=2, **SMALL)),
     "XMLCNN": _fitted(lambda: tw.XMLCNN((2,), n_filters=3, bottleneck=4, word_dim=3, epochs=1, **SMALL)),
     "AttentionXML": _fitted(lambda: tw.AttentionXML(3, word_dim=3, epochs=1, flat_labels=4, **SMALL)),

@@ -88,7 +88,7 @@ def put(at, value):
 ARRAYS = [
     ("Popularity", "label_counts_", put(3, -1), r"label_counts_ holds -1"),
     ("Popularity", "label_counts_", lambda a: a[:-1], r"label_counts_ has shape \(11,\), not \(12\)"),
-    ("Popularity", "ranking_", lambda a: a[::-1].copy(), "ranking_ is not that of label_counts_"),
+    ("Popularity", "ranking_", lambda a: np.repeat(a[:1], a.size), "ranking_ has a label twice"),
     ("Popularity", "frequency_", lambda a: a[::-1].copy(), "frequency_, read backwards, does not rise"),
     ("Centroid", "bias_", put(2, np.inf), "bias_ holds inf"),
     ("Centroid", "bias_", put(2, np.nan), "bias_ holds nan"),
@@ -121,6 +121,19 @@ ARRAYS = [
     ("GLaS", "tower_.biases.1", put(0, np.nan), "bias of layer 1 holds nan"),
     ("GLaS", "index_.labels_", put(-1, 12), r"labels_ of index_ holds 12"),
     ("GLaS", "index_.labels_", lambda a: a[::-1].copy(), "labels_ does not rise"),
+    ("CPLST", "projection_", put(0, np.nan), "projection_ holds nan"),
+    ("CPLST", "projection_", lambda a: a[:-1], r"projection_ has shape \(29, 3\), not \(30, any\)"),
+    ("CPLST", "vectors_", lambda a: a[:, :-1].copy(), r"vectors_ has shape \(11, 3\), not \(11, 4\)"),
+    ("CPLST", "vectors_", put(0, 1e30), r"vectors_ holds .*e\+30"),
+    ("LEML", "objective_", put(0, np.inf), "objective_ holds inf"),
+    ("MLCSSP", "chosen_", put(0, 12), "chosen_ holds 12"),
+    ("MLCSSP", "chosen_", lambda a: a[:-1], r"chosen_ has shape \(2,\), not \(3\)"),
+    ("CS", "vectors_", put(0, 5), "vectors_ has a vector that is not of unit length"),
+    ("CS", "offset_", put(0, np.inf), "offset_ holds inf"),
+    ("CS", "projection_", lambda a: a[:, :-1].copy(), r"projection_ has shape \(30, 5\), not \(30, 6\)"),
+    ("LPSR", "partition_.centroids", put(0, np.nan), r"partition_.centroids holds nan"),
+    ("LPSR", "partition_.offsets", lambda a: a[:-1], r"partition_.offsets has shape \(3,\), not \(4\)"),
+    ("LPSR", "partition_.centroids", lambda a: a[:-1], r"partition_.centroids has shape \(29, 4\), not \(30, any\)"),
     ("FaissIndex ivf", "assigned", put(0, 4), "assigned holds 4"),
     ("FaissIndex ivf", "centroids", put(0, np.nan), "centroids holds nan"),
     ("FaissIndex hnsw", "neighbours", put(0, 40), "neighbours holds 40"),
@@ -144,6 +157,7 @@ ARRAYS = [
     ("TextFeatures", "idf_", put(0, np.nan), "idf_ holds nan"),
     ("TextFeatures", "hashes_", lambda a: a[:-1], "hashes_ has shape"),
     ("Tagger", "rarity_", put(0, 3), "rarity_ holds 3"),
+    ("Tagger", "row_digests_", lambda a: a[::-1].copy(), "row_digests_ does not rise"),
 ]
 
 

@@ -19,6 +19,7 @@ def reproduce(
     to: Annotated[Path, typer.Option("--output", "-o", help="Folder for table.md, table.csv and table.html.")] = Path(
         "results/reproduce"
     ),
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -30,7 +31,7 @@ def reproduce(
 
     tailwise reproduce --dataset eurlex-4k --methods dismec,pw-dismec,parabel -o eurlex-table
     """
-    output.set_quiet(quiet)
+    output.set_up(quiet, jobs)
     from tailwise.data import load_dataset
     from tailwise.experiments import reproduce as work
     from tailwise.experiments.methods import select
