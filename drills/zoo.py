@@ -80,6 +80,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "PWDiSMEC": _fitted(lambda: tw.PWDiSMEC(**SMALL)),
     "ProXML": _fitted(lambda: tw.ProXML(**SMALL)),
     "PPDSparse": _fitted(lambda: tw.PPDSparse(**SMALL)),
+    "PDSparse": _fitted(lambda: tw.PDSparse(**SMALL)),
     "Parabel": _fitted(lambda: tw.Parabel(n_trees=2, max_leaf=3, **SMALL)),
     "Bonsai": _fitted(lambda: tw.Bonsai(n_trees=2, max_leaf=3, loss="logistic", **SMALL)),
     "Parabel of few of many features": lambda: _few_of_many(tw.Parabel(max_leaf=3, **SMALL)),
@@ -91,6 +92,12 @@ MODELS: dict[str, Callable[[], Any]] = {
     "SampledSoftmax": _fitted(
         lambda: tw.SampledSoftmax(dim=8, epochs=1, index=tw.FaissIndex(lists=2, n_jobs=1), **SMALL)
     ),
+    "CPLST": _fitted(lambda: tw.CPLST(dim=3, n_jobs=1)),
+    "LEML": _fitted(lambda: tw.LEML(dim=3, n_jobs=1)),
+    "MLCSSP": _fitted(lambda: tw.MLCSSP(dim=3, **SMALL)),
+    "CS": _fitted(lambda: tw.CS(dim=6, **SMALL)),
+    "LPSR": _fitted(lambda: tw.LPSR(_base(), n_partitions=4, random_state=0)),
+    "WSABIE": _fitted(lambda: tw.WSABIE(dim=8, epochs=2, **SMALL)),
     "BinaryNetwork": _fitted(lambda: BinaryNetwork(hidden=(6,), epochs=1, **SMALL)),
     "PropensityReranker": _fitted(lambda: tw.PropensityReranker(_base())),
     "CentroidReranker": _fitted(lambda: tw.CentroidReranker(_base())),

@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-FOR_DEVELOPERS = ("dev", "release", "peers")
+FOR_DEVELOPERS = ("dev", "drills", "release", "peers")
 CANDIDATES = [f"python3.{minor}" for minor in range(11, 30)]
 # What no requirement names: the environment's own tools, and the package itself.
 OWN = {"pip", "setuptools", "wheel", PROJECT["name"]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import numbers
+import math
 import warnings
 from typing import Any
 
@@ -26,6 +26,10 @@ def as_rng(random_state: int | np.random.Generator | np.random.RandomState | Non
         raise InvalidInput(f"random_state={random_state!r}; pass an integer, a numpy Generator or None") from error
 
 
+_INTEGERS = (int, np.integer)
+_NUMBERS = (*_INTEGERS, float, np.floating)
+
+
 def check_number(
     name: str,
     value: Any,
@@ -37,12 +41,14 @@ def check_number(
     open_high: bool = False,
 ) -> Any:
     """Refuse a number outside its interval, naming it and showing its value. Infinity and NaN are in no interval."""
-    kind: Any = numbers.Integral if integer else numbers.Real
-    if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
+    kind: Any = _INTEGERS if integer else _NUMBERS
+    if isinstance(value, bool) or not isinstance(value, kind):
         raise InvalidInput(f"{argument(name, value)} must be {'an integer' if integer else 'a number'}")
+    if isinstance(value, _INTEGERS) and int(value).bit_length() > 63:
+        raise InvalidInput(f"{name} has {int(value).bit_length():,} bits; pass a number that compiled code can take")
     below = value <= low if open_low else value < low
     above = value >= high if open_high else value > high
-    if below or above or not np.isfinite(value):
+    if below or above or not math.isfinite(value):
         raise InvalidInput(f"{argument(name, value)} is outside {interval(low, high, open_low, open_high)}")
     return value
 
@@ -80,7 +86,10 @@ def _as_csr(name: str, value: Any, dtype: Any) -> sparse.csr_array:
 
 
 def _dense_to_csr(name: str, value: Any, dtype: Any) -> sparse.csr_array:
-    dense = np.asarray(value)
+    try:
+        dense = np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{name} cannot be read as a matrix ({error}); pass rows of equal length") from error
     if dense.ndim != 2:
         raise InvalidInput(
             f"{name} has shape {dense.shape}; pass a 2-D matrix. "

@@ -2,6 +2,7 @@ from contracts import ModelContract
 
 from tailwise import Centroid, NearestRows, Popularity
 from tailwise.tail import (
+    LPSR,
     Calibrated,
     CentroidReranker,
     Ensemble,
@@ -62,6 +63,11 @@ class TestStacked(ModelContract):
 class TestSublinear(ModelContract):
     def make(self, **params):
         return Sublinear(Centroid(), **params)
+
+
+class TestLPSR(ModelContract):
+    def make(self, **params):
+        return LPSR(Centroid(), **{"n_partitions": 6, **params})
 
 
 class TestNearestRows(ModelContract):

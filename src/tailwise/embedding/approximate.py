@@ -13,6 +13,7 @@ from tailwise.embedding.structures import Graph, Lists, load_faiss
 from tailwise.parallel import ONE_BLAS_THREAD, count_jobs, map_blocks, row_blocks
 from tailwise.parameters import Choice, Integer, Number, OrNone
 from tailwise.persistence.checks import check_kind
+from tailwise.scoring import rank_vectors
 from tailwise.validation import check_number
 
 _ROWS_A_BLOCK = 256
@@ -156,7 +157,7 @@ class FaissIndex(LabelIndex):
             part = np.ascontiguousarray(queries[rows])
             with _one_openmp_thread(faiss):
                 _, nominees = index.search(part, wanted, params=parameters)
-            self._rank(part, nominees, positions[rows], scores[rows])
+            rank_vectors(part, self.vectors_, nominees, positions[rows], scores[rows])
 
         size = min(_ROWS_A_BLOCK, -(-queries.shape[0] // count_jobs(self.n_jobs)) or 1)
         map_blocks(search_block, row_blocks(queries.shape[0], size), n_jobs=self.n_jobs)

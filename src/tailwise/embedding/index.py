@@ -10,19 +10,11 @@ from sklearn.base import BaseEstimator
 
 from tailwise.base import TopK
 from tailwise.errors import InvalidInput, NotFitted
-from tailwise.kernels.networks.embedding import score_candidates
-from tailwise.kernels.sparse.csr import Csr, csr_parts
-from tailwise.kernels.sparse.topk import topk_csr, topk_dense
-from tailwise.parallel import ONE_BLAS_THREAD, map_blocks, row_blocks
 from tailwise.parameters import Constraint, check_parameters
 from tailwise.persistence import Saveable
 from tailwise.persistence.checks import check_exact, check_finite, check_monotone, check_range
+from tailwise.scoring import search_vectors
 from tailwise.validation import check_number
-
-_ROWS_A_BLOCK = 256
-_LABELS_A_BLOCK = 8192
-_FEW_ROWS = 2
-_SPARE = 16
 
 
 class LabelIndex(Saveable, BaseEstimator):
@@ -94,21 +86,11 @@ class LabelIndex(Saveable, BaseEstimator):
     def _search(self, queries: np.ndarray, positions: np.ndarray, scores: np.ndarray) -> None:
         """Fill the rows of ``positions`` (in ``vectors_``) and ``scores``."""
 
-    def _rank(self, queries: np.ndarray, candidates: np.ndarray, positions: np.ndarray, scores: np.ndarray) -> None:
-        """Score ``candidates`` (n, c) in full precision and keep the best of each row."""
-        exact = np.empty(candidates.shape, np.float32)
-        candidates = np.ascontiguousarray(candidates, dtype=np.int32)
-        score_candidates(queries, self.vectors_, candidates, exact)
-        indptr = np.arange(0, candidates.size + 1, candidates.shape[1], dtype=np.int64)
-        topk_csr(csr_parts(Csr(indptr, candidates.ravel(), exact.ravel())), positions, scores)
-
 
 class ExactIndex(LabelIndex):
     """Exact search: a blocked matrix product with a running top-k, O(n_labels · d) a row.
 
-    The product only nominates ``k + 16`` labels a row; their scores are then computed one by one, in an order that does
-    not depend on the other rows of the batch. Where rounding could have hidden a better label (ties, mostly), the row
-    is scanned in full. So a row's result has the same bits alone and in any batch.
+    A row's result has the same bits alone and in any batch: see :func:`tailwise.scoring.search_vectors`.
 
     Parameters
     ----------
@@ -125,37 +107,7 @@ class ExactIndex(LabelIndex):
         self.n_jobs = n_jobs
 
     def _search(self, queries: np.ndarray, positions: np.ndarray, scores: np.ndarray) -> None:
-        n, k = positions.shape
-        if n <= _FEW_ROWS:
-            self._scan(queries, range(n), positions, scores)
-            return
-        spare = min(k + _SPARE, self.vectors_.shape[0])
-        longest = float(np.sqrt(np.einsum("ij,ij->i", self.vectors_, self.vectors_).max()))
-
-        def search_block(block: tuple[int, int]) -> None:
-            rows = slice(*block)
-            part = np.ascontiguousarray(queries[rows])
-            nominees = np.full((part.shape[0], spare), -1, np.int32)
-            rough = np.full((part.shape[0], spare), -np.inf, np.float32)
-            for start, stop in row_blocks(self.vectors_.shape[0], _LABELS_A_BLOCK):
-                topk_dense(part @ self.vectors_[start:stop].T, start, nominees, rough)
-            self._rank(part, nominees, positions[rows], scores[rows])
-            if spare < self.vectors_.shape[0]:
-                # The error of a float32 product of d terms is at most d · eps · |q| |v|, here and in the re-scoring.
-                doubt = 2 * part.shape[1] * np.finfo(np.float32).eps * longest * np.linalg.norm(part, axis=1)
-                unsure = np.flatnonzero(scores[rows][:, -1] <= rough[:, -1] + doubt)
-                self._scan(part, unsure, positions[rows], scores[rows])
-
-        with ONE_BLAS_THREAD:
-            map_blocks(search_block, row_blocks(n, _ROWS_A_BLOCK), n_jobs=self.n_jobs)
-
-    def _scan(self, queries: np.ndarray, rows: Any, positions: np.ndarray, scores: np.ndarray) -> None:
-        everything = np.arange(self.vectors_.shape[0], dtype=np.int32)[None]
-        total = np.empty(everything.shape, np.float32)
-        for i in rows:
-            score_candidates(queries[i : i + 1], self.vectors_, everything, total)
-            positions[i], scores[i] = -1, -np.inf
-            topk_dense(total, 0, positions[i : i + 1], scores[i : i + 1])
+        search_vectors(queries, self.vectors_, positions, scores, n_jobs=self.n_jobs)
 
 
 class RecallReport(NamedTuple):

@@ -8,16 +8,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tailwise.base import TopK, XMCModel
 from tailwise.errors import InvalidInput
-from tailwise.explanation import Explanation, linear_explanation, not_ranked
 from tailwise.kernels.solvers.problems import Labels, Rows, Weights, pack_rows
 from tailwise.kernels.sparse.csr import csr_parts
+from tailwise.linear.model import LinearModel
 from tailwise.linear.weight_store import WeightStore
 from tailwise.parallel import map_blocks
-from tailwise.parameters import Constraint, Flag, Number
-from tailwise.rows import AS_THEY_ARE, UNIT_LENGTH, RowView
-from tailwise.scoring import check_linear, predict_topk_linear
+from tailwise.parameters import Constraint, Number
 from tailwise.validation import as_rng, check_number
 
 
@@ -40,7 +37,7 @@ class PositiveWeight(Constraint):
         return "a number above 0, or an array of n_labels such numbers"
 
 
-class OneVsRest(XMCModel):
+class OneVsRest(LinearModel):
     """One linear problem a label against all rows: ``score_l = w_l·x + b_l``.
 
     A subclass writes :meth:`_solve`. Training runs in blocks of labels, the most frequent first;
@@ -61,7 +58,6 @@ class OneVsRest(XMCModel):
         "C": Number(low=0, open_low=True),
         "prune": Number(low=0),
         "positive_weight": PositiveWeight(),
-        "normalize": Flag(),
         "tol": Number(low=0, open_low=True),
     }
     _labels_a_block = 128
@@ -69,14 +65,10 @@ class OneVsRest(XMCModel):
 
     C: float | None
     prune: float
-    normalize: bool
     tol: float
     positive_weight: Any
     random_state: Any
-    n_jobs: int | None
 
-    weights_: sparse.csr_array
-    bias_: np.ndarray
     C_: float
 
     @abstractmethod
@@ -102,9 +94,6 @@ class OneVsRest(XMCModel):
         assert self.C is not None
         return self.C
 
-    def _see_rows(self, X: sparse.csr_array) -> RowView:
-        return UNIT_LENGTH if self.normalize else AS_THEY_ARE
-
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         self.C_ = self._cost()
         seed = int(as_rng(self.random_state).integers(2**31))
@@ -128,19 +117,7 @@ class OneVsRest(XMCModel):
 
     def _check_state(self) -> None:
         super()._check_state()
-        check_linear(self.weights_, self.bias_, (self._n_seen, self.n_labels_))
         check_number("C_", self.C_, low=0)
-
-    def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
-        return predict_topk_linear(X, self.weights_, self.bias_, k, n_jobs=self.n_jobs)
-
-    def _label_weights(self) -> sparse.csr_array:
-        return sparse.csr_array(self.weights_.T.tocsr())
-
-    def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
-        if np.isneginf(self.bias_[label]):
-            return not_ranked(label, "no training row has the label")
-        return linear_explanation(label, x, self.weights_, self.bias_[label])
 
 
 def _labels_of(by_label: sparse.csc_array, block: np.ndarray, costs: np.ndarray, negative_cost: float) -> Labels:

@@ -3,6 +3,7 @@
 from tailwise.tail.augmented import TailAugmented, augment_rows
 from tailwise.tail.calibrated import Calibrated, expected_calibration_error
 from tailwise.tail.ensemble import Ensemble
+from tailwise.tail.lpsr import LPSR
 from tailwise.tail.norms import classifier_norms, plot_classifier_norms
 from tailwise.tail.ranknet import RankNet
 from tailwise.tail.reranker import CentroidReranker, PropensityReranker
@@ -11,6 +12,7 @@ from tailwise.tail.sublinear import Sublinear
 from tailwise.tail.tradeoff import TradeOff, TradeOffCurve, trade_off_curve
 
 __all__ = [
+    "LPSR",
     "Calibrated",
     "CentroidReranker",
     "Ensemble",

@@ -1,0 +1,1 @@
+"""Decoding labels from a small space."""
