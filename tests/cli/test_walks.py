@@ -26,6 +26,7 @@ def command(tmp_path):
     return folder
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.skipif(shutil.which("sh") is None, reason="the walks are of the shell")
 @pytest.mark.parametrize("walk", WALKS, ids=[walk.stem for walk in WALKS])
 def test_a_walk_reaches_its_end(walk, command, tmp_path):
@@ -39,7 +40,7 @@ def test_a_walk_reaches_its_end(walk, command, tmp_path):
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=800,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-1500:] + done.stderr[-1500:]
