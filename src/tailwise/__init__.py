@@ -35,6 +35,7 @@ _HOME_OF = {
     "label_table": "metrics",
     "metric_names": "metrics",
     "metric_scorer": "metrics",
+    "predict_topk": "metrics",
     "GLaS": "embedding",
     "SampledSoftmax": "embedding",
     "WSABIE": "embedding",

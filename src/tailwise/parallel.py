@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from tailwise.cpus import available_cores
 from tailwise.errors import InvalidInput
+from tailwise.notebook import in_notebook, moving_line
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
@@ -25,14 +26,14 @@ _most_jobs: int | None = None
 
 
 def set_progress(show: bool | None) -> None:
-    """Switch progress bars on or off; ``None`` (the start value) shows them where standard error is a terminal."""
+    """Switch progress bars on or off; ``None`` (the start value) shows them in terminals and notebooks."""
     global _progress_setting
     _progress_setting = show
 
 
 def _progress_is_on() -> bool:
     # There is no standard error where somebody closed it.
-    shown = sys.stderr is not None and sys.stderr.isatty()
+    shown = sys.stderr is not None and (sys.stderr.isatty() or in_notebook())
     return shown if _progress_setting is None else _progress_setting
 
 
@@ -73,6 +74,10 @@ def progress(description: str, total: float | None) -> Iterator[Callable[..., No
     """
     if not _progress_is_on() or not description:
         yield lambda amount=1.0, note="": None
+        return
+    if in_notebook():
+        with moving_line(description, total) as advance:
+            yield advance
         return
     from rich.console import Console
     from rich.progress import (

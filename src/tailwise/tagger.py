@@ -12,14 +12,16 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
 from tailwise import persistence
+from tailwise.assigning import Rule
 from tailwise.base import TopK, XMCModel
 from tailwise.by_size import MODEL_OR_NAME, BySize
 from tailwise.data.digests import known_digests
-from tailwise.data.loading import encode_labels
 from tailwise.data.text_features import TextFeatures
-from tailwise.display import describe
+from tailwise.display import Table, describe
 from tailwise.errors import InvalidInput, NotFitted
 from tailwise.explanation import Explanation
+from tailwise.label_lists import encode_labels
+from tailwise.label_sets import LabelSets
 from tailwise.metrics.slices import label_slices
 from tailwise.models import make_model
 from tailwise.parameters import Component, OrNone, check_parameters
@@ -47,8 +49,30 @@ class Suggestion(NamedTuple):
     rarity: str
     """``"head"``, ``"torso"`` or ``"tail"``: how often the label came in training."""
 
+    def __str__(self) -> str:
+        return f"{self.name}{'' if self.id == self.name else f' ({self.id})'} {self.score:.3f} {self.rarity}"
 
-class Tagger(persistence.Saveable, BaseEstimator):
+
+class Suggestions(list[list[Suggestion]]):
+    """The suggestions for each text, best first: a list of lists that prints as a table."""
+
+    def table(self) -> Table:
+        """Every suggestion in a line."""
+        rows = [
+            [row if place == 0 else "", s.name, s.id, f"{s.score:.3f}", s.rarity]
+            for row, found in enumerate(self)
+            for place, s in enumerate(found)
+        ]
+        return Table("", ["text", "label", "id", "score", "rarity"], rows, left=3)
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
+class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
     """Learns from texts with labels and suggests labels, by name, for new texts.
 
     Parameters
@@ -173,17 +197,42 @@ class Tagger(persistence.Saveable, BaseEstimator):
         X = self.rows(texts)
         return self.model_.predict_topk(X, k)
 
-    def suggest(self, texts: Any, k: int = 5) -> list[list[Suggestion]]:
+    @property
+    def n_labels_(self) -> int:  # type: ignore[override]
+        """How many labels there are."""
+        return self.model_.n_labels_
+
+    @property
+    def scores_are_probabilities(self) -> bool:  # type: ignore[override]
+        """As the model's."""
+        return self.model_.scores_are_probabilities if self.__sklearn_is_fitted__() else False
+
+    @property
+    def rule_(self) -> Rule:  # type: ignore[override]
+        """As the model's."""
+        return self.model_.rule_
+
+    @property
+    def label_names_in_(self) -> np.ndarray:
+        """``label_ids_`` as an array: the columns of what ``predict`` gives."""
+        return np.asarray(self.label_ids_, dtype=np.str_)
+
+    @property
+    def label_counts_(self) -> np.ndarray:
+        """How many training rows carry each label."""
+        return self.model_.label_counts_
+
+    def suggest(self, texts: Any, k: int = 5) -> Suggestions:
         """The ``k`` best labels of each text: name, id, score and rarity, best first."""
         topk = self.predict_topk(texts, k)
-        return [
+        return Suggestions(
             [
                 Suggestion(self.label_names_[label], self.label_ids_[label], score, RARITIES[self.rarity_[label]])
                 for label, score in zip(labels, scores, strict=True)
                 if label >= 0
             ]
             for labels, scores in zip(topk.labels.tolist(), topk.scores.tolist(), strict=True)
-        ]
+        )
 
     def explain(self, text: Any, label: str | int) -> Explanation:
         """Why ``text`` gets ``label`` with its score, as the model explains it; features have their words for names.
@@ -265,14 +314,29 @@ def is_numeric(rows: Any) -> bool:
 
 
 def check_texts(texts: Any) -> list[str]:
-    """``texts`` as a list of str; a single string is refused, because its letters would become rows."""
+    """``texts`` as a list of str; a table's text columns are joined by a line break, a missing cell is empty.
+
+    A single string is refused, because its letters would become rows.
+    """
     if isinstance(texts, str):
         raise InvalidInput("texts is a single string; pass a list of texts: [text]")
+    if hasattr(texts, "columns"):
+        columns = [[_cell(value, name) for value in texts[name]] for name in texts.columns]
+        return ["\n".join(filter(None, row)) for row in zip(*columns, strict=True)]
     texts = list(texts)
     for row, text in enumerate(texts):
         if not isinstance(text, str):
             raise InvalidInput(f"texts has {text!r} at row {row:,}; every text must be a string")
     return texts
+
+
+def _cell(value: Any, column: Any) -> str:
+    if isinstance(value, str):
+        return value
+    # None, and the NaN that stands for a missing cell.
+    if value is None or value != value:
+        return ""
+    raise InvalidInput(f"texts has {value!r} in column {column!r}; choose the columns that are texts: table[['title']]")
 
 
 def indicator(labels: Iterable[Iterable[str]]) -> tuple[sparse.csr_array, list[str]]:

@@ -78,7 +78,10 @@ def check_choice(name: str, value: Any, choices: Any) -> Any:
 def _as_csr(name: str, value: Any, dtype: Any) -> sparse.csr_array:
     if sparse.issparse(value):
         if value.ndim != 2:
-            raise InvalidInput(f"{name} has {value.ndim} dimension(s); pass a 2-D matrix")
+            raise InvalidInput(
+                f"{name} has {value.ndim} dimension(s); pass a 2-D matrix. One row of a csr_array stays a matrix as "
+                f"{name}[[i]]"
+            )
         if np.issubdtype(value.dtype, np.complexfloating):
             raise InvalidInput(f"{name} has complex values. Complex data not supported: pass real numbers")
         return canonical_csr(name, value, dtype)
@@ -90,6 +93,11 @@ def _dense_to_csr(name: str, value: Any, dtype: Any) -> sparse.csr_array:
         dense = np.asarray(value)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"{name} cannot be read as a matrix ({error}); pass rows of equal length") from error
+    if dense.ndim < 2 and _has_texts(dense):
+        raise InvalidInput(
+            f"{name} has texts, such as {str(dense.ravel()[0])[:40]!r}, where rows of numbers were expected; "
+            "Tagger() takes texts, and TextFeatures().fit_transform(texts) makes rows of them"
+        )
     if dense.ndim != 2:
         raise InvalidInput(
             f"{name} has shape {dense.shape}; pass a 2-D matrix. "
@@ -110,6 +118,10 @@ def _dense_to_csr(name: str, value: Any, dtype: Any) -> sparse.csr_array:
         raise InvalidInput(
             f"{name} has dtype {dense.dtype}; argument must be a string or a number ({error})"
         ) from error
+
+
+def _has_texts(values: np.ndarray) -> bool:
+    return values.size > 0 and isinstance(values.ravel()[0], str)
 
 
 def _with_small_indices(csr: sparse.csr_array) -> sparse.csr_array:
@@ -187,6 +199,29 @@ def check_labels(Y: Any, *, n_rows: int | None = None, n_labels: int | None = No
         csr = csr.copy()
         csr.eliminate_zeros()
     return _with_small_indices(csr)
+
+
+def check_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    """``sample_weight`` as (n_rows,) float64, finite and not negative, not all 0; None stays None.
+
+    >>> check_sample_weight([1, 2], 2)
+    array([1., 2.])
+    """
+    if sample_weight is None:
+        return None
+    try:
+        weight = np.asarray(sample_weight, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"sample_weight={sample_weight!r:.80} is no array of numbers ({error})") from error
+    if weight.shape != (n_rows,):
+        raise InvalidInput(f"sample_weight has shape {weight.shape}; pass one number for each of the {n_rows:,} rows")
+    if not (np.isfinite(weight) & (weight >= 0)).all() or not weight.any():
+        bad = weight[~(np.isfinite(weight) & (weight >= 0))]
+        raise InvalidInput(
+            f"sample_weight {f'has the value {bad[0]:g}' if bad.size else 'is 0 for every row'}; "
+            "weights must be finite, not negative and not all 0"
+        )
+    return weight
 
 
 def feature_names(X: Any) -> np.ndarray | None:

@@ -5,7 +5,7 @@ from tailwise.data.dataset import Dataset, TextDataset
 from tailwise.data.download import cache_folder, fetch, is_cached
 from tailwise.data.labelled import Rows
 from tailwise.data.libsvm import read_libsvm, read_libsvm_files, write_libsvm
-from tailwise.data.loading import encode_labels, load_dataset
+from tailwise.data.loading import load_dataset
 from tailwise.data.locate import FORMATS, ROW_FORMATS, detect_format, read_names
 from tailwise.data.missing import drop_labels, planted_propensity
 from tailwise.data.predictions import Predictions, read_predictions
@@ -37,7 +37,6 @@ __all__ = [
     "convert",
     "detect_format",
     "drop_labels",
-    "encode_labels",
     "fetch",
     "find_registered",
     "is_cached",

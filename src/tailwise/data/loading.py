@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from scipy import sparse
 
 from tailwise.data.arff import read_arff
@@ -21,6 +20,7 @@ from tailwise.data.registry import REGISTRY, find_registered
 from tailwise.data.tables import TEXT_FORMATS, Layout
 from tailwise.data.xmc import read_xmc, read_xmc_split
 from tailwise.errors import DataFormatError, InvalidInput, argument
+from tailwise.label_lists import encode_labels
 from tailwise.validation import check_choice
 
 
@@ -197,23 +197,6 @@ def _sorted_ids(ids: set[str]) -> list[str]:
         digits = {label: label.lstrip("0") for label in ids}
         return sorted(ids, key=lambda label: (len(digits[label]), digits[label], label))
     return sorted(ids)
-
-
-def encode_labels(labels: Sequence[Sequence[str]], ids: Sequence[str]) -> sparse.csr_array:
-    """Lists of labels as a binary (rows, len(ids)) matrix.
-
-    >>> encode_labels([["b"], ["a", "b"]], ["a", "b"]).toarray()
-    array([[0., 1.],
-           [1., 1.]], dtype=float32)
-    """
-    column = {label: place for place, label in enumerate(ids)}
-    cuts = np.cumsum([0, *(len(row) for row in labels)])
-    columns = np.fromiter((column[label] for row in labels for label in row), np.int32, int(cuts[-1]))
-    matrix = sparse.csr_array(
-        (np.ones(columns.size, np.float32), columns, cuts.astype(np.int32)), shape=(len(labels), len(ids))
-    )
-    matrix.sort_indices()
-    return matrix
 
 
 def _names_given(label_names: Any, sources: Sources) -> Any:

@@ -15,7 +15,7 @@ from tailwise.linear.model import LinearModel
 from tailwise.linear.weight_store import WeightStore
 from tailwise.parallel import map_blocks
 from tailwise.parameters import Constraint, Number
-from tailwise.validation import as_rng, check_number
+from tailwise.validation import as_rng, check_number, label_counts
 
 
 class PositiveWeight(Constraint):
@@ -79,6 +79,16 @@ class OneVsRest(LinearModel):
         """What every block shares besides the rows; made once."""
         return None
 
+    @property
+    def coef_(self) -> sparse.csr_array:
+        """The weights as scikit-learn's linear models have them, but sparse: CSR (n_labels, n_features)."""
+        return self._label_weights()
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """The bias of each label: (n_labels,); -inf for a label without rows."""
+        return self.bias_
+
     def _positive_costs(self, Y: sparse.csr_array) -> np.ndarray:
         """C of each label's positives: (n_labels,)."""
         values = np.asarray(self.positive_weight, np.float64)
@@ -95,22 +105,29 @@ class OneVsRest(LinearModel):
         return self.C
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+        self._fit_weighted(X, Y, np.ones(X.shape[0]))
+
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray) -> None:
+        counting = weight > 0
+        if not counting.all():
+            X, Y, weight = sparse.csr_array(X[counting]), sparse.csr_array(Y[counting]), weight[counting]
         self.C_ = self._cost()
         seed = int(as_rng(self.random_state).integers(2**31))
         costs = self._positive_costs(Y)
-        rows = pack_rows(csr_parts(X), X.shape[1])
+        rows = pack_rows(csr_parts(X), X.shape[1], weights=weight)
         prepared = self._prepare(rows)
         by_label = sparse.csc_array(Y)
         by_label.sort_indices()
-        order = np.argsort(-self.label_counts_, kind="stable")
-        order = order[: np.count_nonzero(self.label_counts_)]
+        counts = label_counts(Y)
+        order = np.argsort(-counts, kind="stable")
+        order = order[: np.count_nonzero(counts)]
         size = self._labels_a_block
         blocks = [order[start : start + size] for start in range(0, order.size, size)]
 
         store = WeightStore(X.shape[1], self.n_labels_)
 
         def solve(block: np.ndarray) -> None:
-            store.add(block, self._solve(rows, _labels_of(by_label, block, costs, self.C_), seed, prepared))
+            store.add(block, self._solve(rows, _labels_of(by_label, block, costs, self.C_, weight), seed, prepared))
 
         map_blocks(solve, blocks, n_jobs=self.n_jobs, description=f"Training {type(self).__name__}", weight=len)
         self.weights_, self.bias_ = store.finish()
@@ -120,14 +137,17 @@ class OneVsRest(LinearModel):
         check_number("C_", self.C_, low=0)
 
 
-def _labels_of(by_label: sparse.csc_array, block: np.ndarray, costs: np.ndarray, negative_cost: float) -> Labels:
+def _labels_of(
+    by_label: sparse.csc_array, block: np.ndarray, costs: np.ndarray, negative_cost: float, weight: np.ndarray
+) -> Labels:
     starts, counts = by_label.indptr[block].astype(np.int64), np.diff(by_label.indptr)[block]
     indptr = np.zeros(block.size + 1, np.int64)
     np.cumsum(counts, out=indptr[1:])
     take = np.repeat(starts - indptr[:-1], counts) + np.arange(indptr[-1])
+    positions = by_label.indices[take].astype(np.int32)
     return Labels(
         indptr,
-        by_label.indices[take].astype(np.int32),
-        np.repeat(costs[block], counts).astype(np.float32),
+        positions,
+        (np.repeat(costs[block], counts) * weight[positions]).astype(np.float32),
         np.full(block.size, negative_cost, np.float32),
     )
