@@ -52,6 +52,8 @@ CASES = {
     "LEML": lambda: tw.LEML(),
     "MLCSSP": lambda: tw.MLCSSP(random_state=0),
     "CS": lambda: tw.CS(random_state=0),
+    "SLEEC": lambda: tw.SLEEC(random_state=0),
+    "RobustXML": lambda: tw.RobustXML(),
     "LPSR": lambda: tw.LPSR(tw.DiSMEC(random_state=0), random_state=0),
     "WSABIE": lambda: tw.WSABIE(random_state=0),
     "PropensityReranker": lambda: tw.PropensityReranker(tw.DiSMEC(random_state=0)),
