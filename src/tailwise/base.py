@@ -47,6 +47,8 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
     """
 
     _parameters: ClassVar[dict[str, Constraint]] = {}
+    reads: str = "terms"
+    """What texts become for this model: ``"terms"``, a column a term, or ``"sequences"``, a column a position."""
 
     n_labels_: int
     n_features_in_: int
@@ -96,7 +98,7 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
     def predict_topk(self, X: Any, k: int = 5) -> TopK:
         """The ``k`` best labels of each row with their scores; ties break by label index."""
         self._check_is_fitted()
-        k = int(check_number("k", k, integer=True, low=1, high=_MOST))
+        k = int(check_number("k", k, integer=True, low=1))
         return self._predict_topk(self._seen(X), min(k, self.n_labels_)).padded(k)
 
     def label_weights(self) -> sparse.csr_array:
