@@ -47,6 +47,8 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
     """
 
     _parameters: ClassVar[dict[str, Constraint]] = {}
+    reads: str = "terms"
+    """What texts become for this model: ``"terms"``, a column a term, or ``"sequences"``, a column a position."""
 
     n_labels_: int
     n_features_in_: int
