@@ -29,7 +29,7 @@ test-random: $(VENV)/.installed
 	TAILWISE_TEST_PROFILE=random $(BIN)/python -m pytest -n 2 --dist worksteal -m hypothesis --timeout 1800
 
 docs: $(VENV)/.installed
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --quiet docs site
 
 # One question a file: make bench QUESTION=reader
 QUESTION ?= all
@@ -38,6 +38,7 @@ bench: $(VENV)/.installed peers
 
 # Accidents on purpose, in modest numbers; more of one: python -m drills kill --count 1000
 drills: $(VENV)/.installed
+	-$(call PIP_INSTALL,$(VENV)) --constraint constraints.txt --editable '.[drills]'
 	$(BIN)/python -m drills all
 
 # What a release would do where it is installed. torch is large: make release-check CHECK="--skip neural"

@@ -25,11 +25,11 @@ def snippet(row: dict[str, str]) -> str:
     table = Table("", ["", *(m.upper() for m in METRICS), "training CPU", "memory"], lines)
     return "\n".join(
         [
-            f"<!-- --8<-- [start:{name}] -->",
+            f"<!-- start {name} -->",
             f"{row['method']} on EURLex-4K (`tailwise reproduce --methods {row['method'].lower()}`):",
             "",
             table.markdown(),
-            f"<!-- --8<-- [end:{name}] -->",
+            f"<!-- end {name} -->",
             "",
         ]
     )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 import traceback
+from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,6 +19,8 @@ from drills.harness import processes
 from tailwise.errors import ModelFileError, NotFitted
 
 PATIENCE = 30.0
+SLACK_BYTES = 50_000_000
+"""What Python and its libraries may take for themselves, beside twice the files of a folder."""
 
 
 class Judge:
@@ -58,9 +63,22 @@ class Judge:
 
 def _serve(pipe: Any) -> None:
     np.seterr(all="ignore")
+    # What a class imports is not what its folder takes.
+    for library in ("torch", "faiss", "sklearn.ensemble"):
+        with suppress(ImportError):
+            import_module(library)
     while True:
         path, good, verify = pipe.recv()
-        pipe.send(_judge(path, verify, _expected(good)))
+        expected, before = _expected(good), _peak_bytes()
+        kind, why = _judge(path, verify, expected)
+        took = _peak_bytes() - before
+        if took > 2 * sum(file.stat().st_size for file in path.iterdir()) + SLACK_BYTES:
+            kind, why = "broken", f"took {took / 1e6:.0f} MB"
+        pipe.send((kind, why))
+
+
+def _peak_bytes() -> int:
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 @cache

@@ -16,8 +16,8 @@ import numpy as np
 from scipy import sparse
 
 import tailwise
+from drills.changes import CSR, byte_swapped, of_text
 from drills.harness import Outcome, processes
-from drills.hostile import CSR, byte_swapped, of_text
 from tailwise.errors import InvalidInput
 
 COUNT = 200

@@ -65,7 +65,7 @@ _JSONL = (
     b'{"text": "a\\u00e9\\n", "labels": ["x", 3]}\n{"text": null, "labels": "a; b"}\n{"labels": null, "text": "c"}\n'
 )
 _CSV = b'text,labels\n"a ""b"", c",x;y\nplain,\n"two\nlines",z\n'
-_NASTY = (
+NASTY = (
     *(bytes([byte]) for byte in b"\n\r\0\x1b\x85\xff\"'\\,;: \t#%{}[]-+.e0_"),
     *(b"\r\n", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\xed\xa0\x80", b"\xd9\xa1", b"\\ud800"),
     *(b"1_0", b"nan", b"inf", b"1e39", b"1e-50", b"2147483647", b"4294967296", b"9" * 30, b"9" * 5000, b"[" * 1200),
@@ -73,7 +73,7 @@ _NASTY = (
 )
 
 
-class _Reader(NamedTuple):
+class Reader(NamedTuple):
     """A reader, its twin, and a file that both take."""
 
     name: str
@@ -86,17 +86,18 @@ class _Reader(NamedTuple):
 def drill(count: int, folder: Path) -> Iterator[Outcome]:
     """Each reader with ``count`` changed files."""
     warnings.filterwarnings("ignore", ".*features are taken to count from 1")
-    for reader in _readers():
+    for reader in readers():
         outcome = Outcome(reader.name)
         for number in range(count):
             chance = random.Random(f"{reader.name} {number}")
             path = folder / f"file{reader.suffix}"
             path.write_bytes(_changed(reader.seed, chance) if number else reader.seed)
-            outcome.count(*_judge(reader, path))
+            outcome.count(*judge(reader, path))
         yield outcome
 
 
-def _judge(reader: _Reader, path: Path) -> tuple[str, str]:
+def judge(reader: Reader, path: Path) -> tuple[str, str]:
+    """How reading the file ended, as :class:`drills.harness.Outcome` counts it, and why."""
     started = time.monotonic()
     refusal: DataFormatError | None = None
     found = expected = None
@@ -139,11 +140,12 @@ def _changed(data: bytes, chance: random.Random) -> bytes:
                 at = chance.randrange(len(data) + 1)
                 data = data[:at] + data[a:b] + data[at:]
             case _:
-                data = data[:a] + chance.choice(_NASTY) + data[a if chance.random() < 0.5 else b :]
+                data = data[:a] + chance.choice(NASTY) + data[a if chance.random() < 0.5 else b :]
     return data
 
 
-def _readers() -> list[_Reader]:
+def readers() -> list[Reader]:
+    """All readers of files."""
     base_zero = partial(read_libsvm, label_base=0)
     xmc = b"5 5 3\n" + _ROWS
     headed = _HEADER + _ROWS.replace(b" 0:", b" 5:")
@@ -151,27 +153,27 @@ def _readers() -> list[_Reader]:
     records = io.BytesIO()
     parquet.write_table(table, records)
     return [
-        _Reader("xmc", xmc, ".txt", read_xmc, naive.parse_xmc),
-        _Reader("xmc.gz", gzip.compress(xmc, mtime=0), ".txt.gz", read_xmc, _unpacked(gzip.open)),
-        _Reader("xmc.xz", lzma.compress(xmc), ".txt.xz", read_xmc, _unpacked(lzma.open)),
-        _Reader(
+        Reader("xmc", xmc, ".txt", read_xmc, naive.parse_xmc),
+        Reader("xmc.gz", gzip.compress(xmc, mtime=0), ".txt.gz", read_xmc, _unpacked(gzip.open)),
+        Reader("xmc.xz", lzma.compress(xmc), ".txt.xz", read_xmc, _unpacked(lzma.open)),
+        Reader(
             "libsvm", _ROWS, ".svm", partial(base_zero, feature_base=0), partial(naive.parse_libsvm, feature_base=0)
         ),
-        _Reader("libsvm with header", headed, ".svm", base_zero, naive.parse_libsvm),
-        _Reader("arff", _ARFF, ".arff", partial(read_arff, labels=["law", "it's"]), _arff_twin),
-        _Reader("mulan xml", _XML, ".xml", read_mulan_labels, naive.parse_xml),
-        _Reader("jsonl", _JSONL, ".jsonl", partial(_records, format="jsonl"), naive.parse_jsonl),
-        _Reader("csv", _CSV, ".csv", partial(_records, format="csv"), partial(naive.parse_delimited, delimiter=",")),
-        _Reader(
+        Reader("libsvm with header", headed, ".svm", base_zero, naive.parse_libsvm),
+        Reader("arff", _ARFF, ".arff", partial(read_arff, labels=["law", "it's"]), _arff_twin),
+        Reader("mulan xml", _XML, ".xml", read_mulan_labels, naive.parse_xml),
+        Reader("jsonl", _JSONL, ".jsonl", partial(_records, format="jsonl"), naive.parse_jsonl),
+        Reader("csv", _CSV, ".csv", partial(_records, format="csv"), partial(naive.parse_delimited, delimiter=",")),
+        Reader(
             "tsv",
             _CSV.replace(b",", b"\t"),
             ".tsv",
             partial(_records, format="tsv"),
             partial(naive.parse_delimited, delimiter="\t"),
         ),
-        _Reader("parquet", records.getvalue(), ".parquet", partial(_records, format="parquet"), _parquet_twin),
-        _Reader("names", "law\né\n\nsea\r\n".encode(), ".txt", read_names, naive.parse_names),
-        _Reader(
+        Reader("parquet", records.getvalue(), ".parquet", partial(_records, format="parquet"), _parquet_twin),
+        Reader("names", "law\né\n\nsea\r\n".encode(), ".txt", read_names, naive.parse_names),
+        Reader(
             "split", b"1 2\n3 1\n2 3\n", ".txt", partial(read_split, n_rows=5), partial(naive.parse_split, n_rows=5)
         ),
     ]

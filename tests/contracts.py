@@ -324,7 +324,7 @@ SCIKIT_LEARN_EXCEPTIONS = {
 
 
 def one_target(model: XMCModel) -> XMCModel:
-    """The model as scikit-learn's checks know models: its ``fit`` takes one integer target instead of indicators."""
+    """The model as scikit-learn's checks know models: it learns from one integer target instead of indicators."""
     kind = type(model)
 
     class OneTarget(kind):
@@ -332,8 +332,14 @@ def one_target(model: XMCModel) -> XMCModel:
             if y is None:
                 return super().fit(X, None)
             column = np.asarray(y, dtype=object).reshape(-1)
-            values = sorted(set(column.tolist()), key=repr)
-            return super().fit(X, np.array([[value == v for v in values] for value in column], dtype=np.float32))
+            self.values_ = sorted(set(column.tolist()), key=repr)
+            return super().fit(X, self.indicators(column))
+
+        def score(self, X, y):
+            return super().score(X, self.indicators(np.asarray(y, dtype=object).reshape(-1)))
+
+        def indicators(self, column):
+            return np.array([[value == v for v in self.values_] for value in column], dtype=np.float32)
 
     OneTarget.__name__ = kind.__name__
     OneTarget.__init__ = kind.__init__

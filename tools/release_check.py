@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-FOR_DEVELOPERS = ("dev", "release", "peers")
+FOR_DEVELOPERS = ("dev", "drills", "release", "peers")
 CANDIDATES = [f"python3.{minor}" for minor in range(11, 30)]
 # What no requirement names: the environment's own tools, and the package itself.
 OWN = {"pip", "setuptools", "wheel", PROJECT["name"]}
@@ -148,7 +148,7 @@ def use(commands: Path, folder: Path, wheel: Path, extra: str | None) -> None:
     ]
     (folder / "rows.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     tailwise = commands / "tailwise"
-    version = run(tailwise, "--version", cwd=folder).split()[-1]
+    version = run(tailwise, "--version", cwd=folder).split()[1]
     if version != wheel.name.split("-")[1]:
         raise Failed(f"tailwise --version says {version}, but this is {wheel.name}")
     run(commands / "python", "-c", IMPORT_EVERYTHING, cwd=folder)

@@ -1,71 +1,42 @@
-"""The contract every model keeps: :class:`XMCModel`, and what it predicts: :class:`TopK`."""
+"""The contract every model keeps: :class:`XMCModel`."""
 
 from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from tailwise import persistence
+from tailwise.assigning import Rule
 from tailwise.errors import InvalidInput, NotFitted, Unsupported
 from tailwise.explanation import Explanation
+from tailwise.label_lists import named_labels
+from tailwise.label_sets import LabelSets
 from tailwise.parameters import Component, Constraint, check_parameters
 from tailwise.persistence.checks import INTEGERS, check_kind, check_range, check_shape, check_that
 from tailwise.rows import AS_THEY_ARE, RowView
+from tailwise.topk import TopK
 from tailwise.validation import (
     check_feature_names,
     check_features,
     check_labels,
     check_number,
+    check_sample_weight,
     feature_names,
     label_counts,
 )
 
 _MOST = 2**31 - 1
 """Labels and features are numbered by int32."""
+_ROWS_FOR_RULE = 512
 
 
-class TopK(NamedTuple):
-    """The best labels of each row.
-
-    ``labels`` is (n, k) int32, best first, -1 where there is no label. ``scores`` is (n, k) float32,
-    descending, -inf where there is no label. Equal scores are ordered by label index.
-    """
-
-    labels: np.ndarray
-    scores: np.ndarray
-
-    def padded(self, k: int) -> TopK:
-        """The same predictions with exactly ``k`` columns: cut, or filled with -1 and -inf."""
-        n, have = self.labels.shape
-        if have >= k:
-            return TopK(self.labels[:, :k], self.scores[:, :k])
-        labels = np.full((n, k), -1, np.int32)
-        scores = np.full((n, k), -np.inf, np.float32)
-        labels[:, :have], scores[:, :have] = self.labels, self.scores
-        return TopK(labels, scores)
-
-    def to_csr(self, n_labels: int, *, binary: bool = True) -> sparse.csr_array:
-        """The predictions as an (n, n_labels) CSR matrix: ones, or the scores.
-
-        >>> TopK(np.array([[2, 0]], np.int32), np.array([[0.5, 0.1]], np.float32)).to_csr(3).toarray()
-        array([[1., 0., 1.]], dtype=float32)
-        """
-        n, k = self.labels.shape
-        present = self.labels >= 0
-        rows = np.repeat(np.arange(n), k).reshape(n, k)[present]
-        data = np.ones(rows.size, np.float32) if binary else self.scores[present]
-        csr = sparse.csr_array((data, (rows, self.labels[present])), shape=(n, n_labels))
-        csr.sort_indices()
-        return csr
-
-
-class XMCModel(persistence.Saveable, BaseEstimator):
+class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
     """A model that names the best labels of each row.
 
     A subclass writes ``_fit(X, Y)`` and ``_predict_topk(X, k)``, and ``_see_rows``, ``_explain`` and ``_label_weights``
@@ -76,19 +47,24 @@ class XMCModel(persistence.Saveable, BaseEstimator):
     """
 
     _parameters: ClassVar[dict[str, Constraint]] = {}
-    scores_are_probabilities: bool = False
 
     n_labels_: int
     n_features_in_: int
     label_counts_: np.ndarray
     rows_: RowView
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from ``X`` (n_samples, n_features) and the observed binary labels ``Y`` (n_samples, n_labels)."""
+    def fit(self, X: Any, Y: Any, sample_weight: Any = None) -> Self:
+        """Learn from ``X`` (n_samples, n_features) and the observed binary labels ``Y`` (n_samples, n_labels).
+
+        ``Y`` may be a table or lists of labels too; ``label_names_in_`` then names the columns that ``predict`` gives.
+        ``sample_weight`` (n_samples,) is how often a row counts; models that cannot weigh rows refuse it.
+        """
         check_parameters(self)
         names = feature_names(X)
         X = check_features(X, owner=type(self).__name__)
+        Y, label_names = named_labels(Y)
         Y = check_labels(Y, n_rows=X.shape[0])
+        weight = check_sample_weight(sample_weight, X.shape[0])
         if Y.nnz == 0:
             warnings.warn(
                 f"no row of Y has a label: {type(self).__name__} has nothing to learn from, and what it predicts will "
@@ -97,13 +73,19 @@ class XMCModel(persistence.Saveable, BaseEstimator):
             )
         before = dict(self.__dict__)
         try:
-            self.__dict__.pop("feature_names_in_", None)
-            if names is not None:
-                self.feature_names_in_ = names
+            for name, value in (("feature_names_in_", names), ("label_names_in_", label_names)):
+                self.__dict__.pop(name, None)
+                if value is not None:
+                    setattr(self, name, value)
             self.n_features_in_, self.n_labels_ = X.shape[1], Y.shape[1]
             self.label_counts_ = label_counts(Y)
             self.rows_ = self._see_rows(X)
-            self._fit(self.rows_(X), Y)
+            seen = self.rows_(X)
+            if weight is None:
+                self._fit(seen, Y)
+            else:
+                self._fit_weighted(seen, Y, weight)
+            self.rule_ = self._learn_rule(seen, Y)
         except BaseException:
             # Ctrl-C or an error leaves what was there: an unfitted model, or the old fit.
             self.__dict__.clear()
@@ -114,12 +96,8 @@ class XMCModel(persistence.Saveable, BaseEstimator):
     def predict_topk(self, X: Any, k: int = 5) -> TopK:
         """The ``k`` best labels of each row with their scores; ties break by label index."""
         self._check_is_fitted()
-        k = int(check_number("k", k, integer=True, low=1))
+        k = int(check_number("k", k, integer=True, low=1, high=_MOST))
         return self._predict_topk(self._seen(X), min(k, self.n_labels_)).padded(k)
-
-    def predict(self, X: Any, k: int = 5) -> sparse.csr_array:
-        """The ``k`` best labels of each row as a binary (n_samples, n_labels) CSR matrix."""
-        return self.predict_topk(X, k).to_csr(self.n_labels_)
 
     def label_weights(self) -> sparse.csr_array:
         """The linear weights of each label, for rows as the model sees them: CSR (n_labels, n_features)."""
@@ -160,6 +138,12 @@ class XMCModel(persistence.Saveable, BaseEstimator):
         check_kind("rows_", self.rows_, RowView).check(self.n_features_in_)
         if hasattr(self, "feature_names_in_"):
             check_shape("feature_names_in_", self.feature_names_in_, (self.n_features_in_,), "U")
+        if hasattr(self, "label_names_in_"):
+            check_shape("label_names_in_", self.label_names_in_, (self.n_labels_,), "U")
+        rule = check_kind("rule_", self.rule_, Rule)
+        check_number("rule_.size", rule.size, integer=True, low=1)
+        if rule.threshold is not None:
+            check_number("rule_.threshold", rule.threshold)
 
     def _check_part(self, name: str, model: Any, kind: type[Any], n_labels: int | None = None) -> None:
         """Refuse a fitted part of this model that is none, or that was fitted on other features or labels.
@@ -190,6 +174,26 @@ class XMCModel(persistence.Saveable, BaseEstimator):
     @abstractmethod
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         """Learn from checked input; set attributes that end in ``_``."""
+
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray) -> None:
+        """Learn where row i counts ``weight[i]`` >= 0 times."""
+        raise Unsupported(
+            f"sample_weight was given, but {type(self).__name__} cannot weigh rows; one-vs-rest models such as DiSMEC, "
+            "Centroid and Popularity can; or repeat the rows that should count more"
+        )
+
+    def _learn_rule(self, X: sparse.csr_array, Y: sparse.csr_array) -> Rule:
+        """``rule_`` from a few training rows, as the model sees them; probabilities need none."""
+        chosen = np.unique(np.linspace(0, X.shape[0] - 1, _ROWS_FOR_RULE).astype(np.int64))
+        n_true = np.diff(Y.indptr)[chosen]
+        if self.scores_are_probabilities:
+            return Rule(None, max(1, round(float(n_true.mean()))))
+        top = self._predict_topk(sparse.csr_array(X[chosen]), min(self.n_labels_, max(10, 2 * int(n_true.max()))))
+        true = sparse.csr_array(Y[chosen])
+        hits = np.zeros(top.labels.shape, bool)
+        for row, labels in enumerate(top.labels):
+            hits[row] = np.isin(labels, true.indices[true.indptr[row] : true.indptr[row + 1]])
+        return Rule.learn(top.scores, hits, n_true)
 
     @abstractmethod
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:

@@ -20,7 +20,7 @@ from tailwise.persistence.checks import (
     check_shape,
     check_that,
 )
-from tailwise.rows import UNIT_LENGTH, RowView, unit_rows
+from tailwise.rows import UNIT_LENGTH, RowView, unit_rows, with_values
 from tailwise.scoring import check_linear, predict_topk_linear
 
 _ROWS_A_BLOCK = 1024
@@ -38,25 +38,29 @@ class Popularity(XMCModel):
     def _check_state(self) -> None:
         super()._check_state()
         ranking = check_exact("ranking_", self.ranking_, np.int32, (None,))
-        check_that(np.array_equal(ranking, self._rank()), "ranking_ is not that of label_counts_")
+        known = np.flatnonzero(self.label_counts_)
+        check_that(np.isin(ranking, known).all(), "ranking_ has a label that label_counts_ does not")
+        check_that(np.unique(ranking).size == ranking.size, "ranking_ has a label twice")
         frequency = check_exact("frequency_", self.frequency_, np.float32, ranking.shape)
         check_monotone("frequency_, read backwards,", check_range("frequency_", frequency, 0, 1)[::-1])
 
-    def _rank(self) -> np.ndarray:
-        """The labels that have rows, the most frequent first."""
-        order = np.lexsort((np.arange(self.n_labels_), -self.label_counts_))
-        return order[self.label_counts_[order] > 0].astype(np.int32)
-
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        self.ranking_ = self._rank()
-        self.frequency_ = (self.label_counts_[self.ranking_] / X.shape[0]).astype(np.float32)
+        self._keep(self.label_counts_, X.shape[0])
+
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray) -> None:
+        self._keep(np.asarray(weight @ Y).ravel(), weight.sum())
+
+    def _keep(self, counts: np.ndarray, n_rows: float) -> None:
+        order = np.lexsort((np.arange(self.n_labels_), -counts))
+        self.ranking_ = order[counts[order] > 0].astype(np.int32)
+        self.frequency_ = (counts[self.ranking_] / n_rows).astype(np.float32)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         best = TopK(self.ranking_[None, :k], self.frequency_[None, :k]).padded(k)
         return TopK(*(np.repeat(part, X.shape[0], axis=0) for part in best))
 
     def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
-        if not self.label_counts_[label]:
+        if label not in self.ranking_:
             return not_ranked(label, "no training row has the label")
         share = float(self.frequency_[self.ranking_ == label][0])
         return Explanation.sum_of(label, [Part(f"share of training rows, {self.label_counts_[label]:,}", share)])
@@ -92,7 +96,21 @@ class Centroid(XMCModel):
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         means = unit_rows(sparse.csr_array(Y.T.tocsr() @ X))
         self.weights_ = sparse.csr_array(means.T.tocsr())
-        self.bias_ = np.where(self.label_counts_ > 0, 0.0, -np.inf).astype(np.float32)
+        self.bias_ = np.where(np.bincount(Y.indices, minlength=Y.shape[1]) > 0, 0.0, -np.inf).astype(np.float32)
+
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray) -> None:
+        # A mean does not mind a common factor; without one, large weights could leave float32.
+        self._fit(X, _scaled_rows(Y, weight / weight.max()))
+
+    @property
+    def coef_(self) -> sparse.csr_array:
+        """The unit means as scikit-learn's linear models have weights, but sparse: CSR (n_labels, n_features)."""
+        return self._label_weights()
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """0 for each label, -inf for one without rows: (n_labels,)."""
+        return self.bias_
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         return predict_topk_linear(X, self.weights_, self.bias_, k, n_jobs=self.n_jobs)
@@ -101,7 +119,7 @@ class Centroid(XMCModel):
         return sparse.csr_array(self.weights_.T.tocsr())
 
     def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
-        if not self.label_counts_[label]:
+        if np.isneginf(self.bias_[label]):
             return not_ranked(label, "no training row has the label")
         return linear_explanation(label, x, self.weights_, self.bias_[label])
 
@@ -192,3 +210,12 @@ class NearestRows(XMCModel):
             if has_label[row] and weight > 0
         ]
         return Explanation.sum_of(label, parts) if parts else not_ranked(label, "no near training row has the label")
+
+
+def _scaled_rows(Y: sparse.csr_array, weight: np.ndarray) -> sparse.csr_array:
+    """Y with each row's ones replaced by its weight; rows of weight 0 lose their entries."""
+    scaled = with_values(Y, np.repeat(weight, np.diff(Y.indptr)).astype(np.float32))
+    if not weight.all():
+        scaled = scaled.copy()
+        scaled.eliminate_zeros()
+    return scaled

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any, NamedTuple
 
+from tailwise.errors import import_extra
+
 _CONTROLS = (
     *range(0x20),
     *range(0x7F, 0xA0),
@@ -155,11 +157,19 @@ def _html(cell: object) -> str:
 
 
 class Printable:
-    """Shows an object's ``table()`` in print, rich and notebooks."""
+    """Shows an object's ``table()`` in print, rich and notebooks, and gives its numbers as a data frame."""
 
     def table(self) -> Table:
         """What is shown."""
         raise NotImplementedError
+
+    def records(self) -> list[dict[str, Any]]:
+        """What is shown as numbers: one dict a line, with the same keys in all."""
+        raise NotImplementedError
+
+    def to_frame(self) -> Any:
+        """The numbers as a pandas DataFrame, one line for each of ``records()``."""
+        return import_extra("pandas", "report", f"{type(self).__name__}.to_frame").DataFrame(self.records())
 
     def __str__(self) -> str:
         return str(self.table())

@@ -23,6 +23,10 @@ class Unsupported(InvalidInput):
     """A model was asked for what its kind cannot give; the message says why and which kinds can."""
 
 
+class NotOffered(Unsupported, AttributeError):
+    """A model lacks a method that others of its kind have: ``hasattr`` says so too, as scikit-learn asks."""
+
+
 class NotFitted(TailwiseError, NotFittedError):
     """A model was used before ``fit``."""
 

@@ -8,6 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from tailwise.display import html_text, visible
+
+_LINES_SHOWN = 20
+
 
 class Part(NamedTuple):
     """One of the values that sum to a score.
@@ -50,6 +54,15 @@ class Explanation(NamedTuple):
             return own
         below = (part.of.features() for part in self.parts if part.of is not None)
         return next((found for found in below if found), [])
+
+    def __str__(self) -> str:
+        lines = list(self.lines())
+        more = [f"… and {len(lines) - _LINES_SHOWN:,} more parts"] if len(lines) > _LINES_SHOWN else []
+        head = f"label {self.label}: the score {self.score:.4g} is the sum of"
+        return "\n".join([head, *map(visible, lines[:_LINES_SHOWN]), *more])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html_text(str(self))}</pre>"
 
     def lines(self, *, features: bool = True, indent: str = "") -> Iterator[str]:
         """The tree of parts as lines of text, the largest parts first; without those of features if not wanted."""

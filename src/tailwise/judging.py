@@ -1,31 +1,67 @@
-"""Judging taggers on labelled rows: predictions of several models in one common space of labels, and their metrics."""
+"""Judging taggers, and other programs' predictions, on labelled rows: all in one space of labels, and their metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 
 from tailwise.base import TopK, XMCModel
+from tailwise.data.digests import count_known
 from tailwise.data.labelled import Rows
+from tailwise.data.predictions import Predictions
 from tailwise.errors import InvalidInput
 from tailwise.metrics import Comparison, compare, evaluate
 from tailwise.parallel import progress, row_blocks
-from tailwise.tagger import Tagger
+from tailwise.propensity import JainPropensity, Propensity
+from tailwise.tagger import Tagger, rarity
+from tailwise.validation import label_counts
 
 _ROWS_A_BLOCK = 2000
 
 
+class Training(NamedTuple):
+    """What is known of the labels from training: their ids and names, the rows of each, and of how many rows."""
+
+    label_ids: list[str]
+    label_names: list[str]
+    counts: np.ndarray
+    n_rows: int
+    propensity: Propensity
+
+    @classmethod
+    def of_tagger(cls, tagger: Tagger, propensity: Propensity | None = None) -> Self:
+        """What a tagger remembers; another ``propensity`` than its own is fitted to the same counts."""
+        counts, n_rows = tagger.model_.label_counts_, tagger.n_samples_
+        fitted = tagger.propensity_ if propensity is None else _fitted(propensity, counts, n_rows)
+        return cls(tagger.label_ids_, tagger.label_names_, counts, n_rows, fitted)
+
+    @classmethod
+    def of_rows(cls, rows: Rows, propensity: Propensity | None = None) -> Self:
+        """What labelled training rows tell."""
+        counts, n_rows = label_counts(rows.Y), rows.Y.shape[0]
+        return cls(rows.label_ids, rows.label_names, counts, n_rows, _fitted(propensity, counts, n_rows))
+
+
+def _fitted(propensity: Propensity | None, counts: np.ndarray, n_rows: int) -> Propensity:
+    propensity = JainPropensity() if propensity is None else clone(propensity)
+    if isinstance(propensity, JainPropensity):
+        return propensity.fit_counts(counts, n_rows)
+    return propensity.fit(sparse.csr_array((1, counts.size), dtype=np.float32))
+
+
 class Judged(NamedTuple):
-    """One tagger's best labels for the rows of a :class:`Trial`."""
+    """The best labels that one tagger, or another program, gave the rows of a :class:`Trial`."""
 
     name: str
-    tagger: Tagger
+    tagger: Any
+    """The Tagger; None where another program predicted."""
     columns: np.ndarray
-    """(n_labels + 1,) int32: where the tagger's labels stand in the trial's space; the last entry is -1, for none."""
+    """(n_labels + 1,) int32: where its labels stand in the trial's space; the last entry is -1, for none."""
     topk: TopK
     seconds: float
     """Time to predict all rows, text features included."""
@@ -51,6 +87,8 @@ class Trial(NamedTuple):
     slices: np.ndarray
     """(n_labels,) 0 head, 1 torso, 2 tail."""
     models: list[Judged]
+    has_training: bool = True
+    """Whether counts, propensity and slices are known; else they are of no label."""
 
     @property
     def texts(self) -> Sequence[str] | None:
@@ -60,11 +98,19 @@ class Trial(NamedTuple):
     @property
     def unseen(self) -> int:
         """How many observed labels of the rows no model saw in training."""
-        return int((self.counts[self.Y.indices] == 0).sum())
+        return int((self.counts[self.Y.indices] == 0).sum()) if self.has_training else 0
+
+    @property
+    def trained_on(self) -> dict[str, int]:
+        """By model, how many of the rows it was trained on: they say nothing about rows that are new."""
+        taggers = {judged.name: judged.tagger for judged in self.models if judged.tagger is not None}
+        return {name: count_known(self.rows, tagger.row_digests_) for name, tagger in taggers.items()}
 
     def metrics(self, metrics: Sequence[str], confidence: float | None = 0.95) -> Comparison:
         """The metrics of every model with intervals, and paired differences to the first model."""
-        options: dict[str, Any] = {"propensity": self.propensity, "label_counts": self.counts, "confidence": confidence}
+        options: dict[str, Any] = {"confidence": confidence}
+        if self.has_training:
+            options |= {"propensity": self.propensity, "label_counts": self.counts}
         first, *others = self.models
         if others:
             return compare(self.Y, {judged.name: judged.topk for judged in self.models}, metrics, **options)
@@ -99,45 +145,74 @@ def usual_ks(k: int) -> list[int]:
     return sorted({i for i in (1, 3, 5) if i < k} | {k, 1})
 
 
-def judge(taggers: Mapping[str, Tagger], rows: Rows, k: int) -> Trial:
-    """Predict the top ``k`` of every row with every tagger, all in one space of labels.
+def judge(
+    models: Mapping[str, Tagger | Predictions],
+    rows: Rows,
+    k: int,
+    *,
+    training: Training | None = None,
+    propensity: Propensity | None = None,
+) -> Trial:
+    """The top ``k`` of every row by every tagger or other program, all in one space of labels.
 
     Labels of the rows that training did not have get columns of their own: nobody can find them, and they count.
-    Frequencies and propensities are those of the first tagger.
+    Frequencies and propensities are those of ``training``, else of the first tagger. ``propensity`` replaces the one
+    that a tagger was trained with.
     """
-    if not taggers:
+    if not models:
         raise InvalidInput("there is no model to judge; pass at least one")
     if not rows.Y.shape[0]:
         raise InvalidInput(f"{rows.name} has no rows; there is nothing to judge")
-    first = next(iter(taggers.values()))
-    ids, names = list(first.label_ids_), list(first.label_names_)
-    column = {label: i for i, label in enumerate(ids)}
-    others = [(t.label_ids_, t.label_names_) for t in taggers.values() if t is not first]
-    for more_ids, more_names in [*others, (rows.label_ids, rows.label_names)]:
+    first = next((model for model in models.values() if isinstance(model, Tagger)), None)
+    if training is None and first is not None:
+        training = Training.of_tagger(first, propensity)
+    named = [] if training is None else [(training.label_ids, training.label_names)]
+    named += [(model.label_ids_, model.label_names_) for model in models.values() if isinstance(model, Tagger)]
+    named += [(rows.label_ids, rows.label_names)]
+    named += [(model.label_ids, model.label_ids) for model in models.values() if isinstance(model, Predictions)]
+    names: dict[str, str] = {}
+    for more_ids, more_names in named:
         for label, name in zip(more_ids, more_names, strict=True):
-            if label not in column:
-                column[label] = len(ids)
-                ids.append(label)
-                names.append(name)
-    extra = len(ids) - len(first.label_ids_)
+            names.setdefault(label, name)
+    column = {label: place for place, label in enumerate(names)}
+    known = 0 if training is None else len(training.label_ids)
+    counts = np.zeros(len(column), np.int64)
+    chances = np.ones(len(column))
+    if training is not None:
+        counts[:known], chances[:known] = training.counts, training.propensity.propensity_
+        chances[known:] = training.propensity.of_unseen(training.n_rows)
     return Trial(
         rows.name,
         rows.rows,
-        _relabel_matrix(rows.Y, np.array([column[label] for label in rows.label_ids], np.int64), len(ids)),
-        ids,
-        names,
-        np.append(first.model_.label_counts_, np.zeros(extra, np.int64)),
-        np.append(first.propensity_.propensity_, np.full(extra, unseen_propensity(first))),
-        np.append(first.rarity_, np.full(extra, 2, first.rarity_.dtype)),
-        [_judge_one(name, tagger, rows, column, k) for name, tagger in taggers.items()],
+        _relabel_matrix(rows.Y, np.array([column[label] for label in rows.label_ids], np.int64), len(column)),
+        list(names),
+        list(names.values()),
+        counts,
+        chances,
+        rarity(counts),
+        [_judge_one(name, model, rows, column, k) for name, model in models.items()],
+        training is not None,
     )
 
 
-def _judge_one(name: str, tagger: Tagger, rows: Rows, column: dict[str, int], k: int) -> Judged:
-    columns = np.append(np.array([column[label] for label in tagger.label_ids_], np.int32), np.int32(-1))
+def _judge_one(name: str, model: Tagger | Predictions, rows: Rows, column: dict[str, int], k: int) -> Judged:
+    ids = model.label_ids if isinstance(model, Predictions) else model.label_ids_
+    columns = np.append(np.array([column[label] for label in ids], np.int32), np.int32(-1))
     start = perf_counter()
-    topk = predict_in_blocks(tagger.model_, tagger.rows(rows.rows), k, f"Predicting with {name}")
-    return Judged(name, tagger, columns, TopK(columns[topk.labels], topk.scores), perf_counter() - start)
+    if isinstance(model, Predictions):
+        _check_known(name, model, rows)
+        return Judged(name, None, columns, TopK(columns[model.topk.labels], model.topk.scores), 0.0)
+    topk = predict_in_blocks(model.model_, model.rows(rows.rows), k, f"Predicting with {name}")
+    return Judged(name, model, columns, TopK(columns[topk.labels], topk.scores), perf_counter() - start)
+
+
+def _check_known(name: str, predictions: Predictions, rows: Rows) -> None:
+    """Refuse predictions of which no label is one of the rows': they count or spell labels otherwise."""
+    if predictions.label_ids and not set(predictions.label_ids) & set(rows.label_ids):
+        raise InvalidInput(
+            f"{name} predicts labels such as {predictions.label_ids[0]!r}, and {rows.name} has labels such as "
+            f"{rows.label_ids[0]!r}: none is the same; predictions must name labels as the data do"
+        )
 
 
 def predict_in_blocks(model: XMCModel, X: Any, k: int, description: str) -> TopK:
@@ -148,11 +223,6 @@ def predict_in_blocks(model: XMCModel, X: Any, k: int, description: str) -> TopK
             parts.append(model.predict_topk(X[first:last], k))
             advance(last - first)
     return TopK(np.concatenate([part.labels for part in parts]), np.concatenate([part.scores for part in parts]))
-
-
-def unseen_propensity(tagger: Tagger) -> float:
-    """The propensity of a label without training rows: the curve at 0 where there is one, else the lowest known."""
-    return tagger.propensity_.of_unseen(tagger.n_samples_)
 
 
 def _relabel_matrix(Y: sparse.csr_array, place: np.ndarray, n_labels: int) -> sparse.csr_array:

@@ -6,7 +6,6 @@ whatever the number of threads: this is what makes fitted models the same bits f
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -14,35 +13,46 @@ from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
+from tailwise.cpus import available_cores
 from tailwise.errors import InvalidInput
+from tailwise.notebook import in_notebook, moving_line
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
 
 _POLL_SECONDS = 0.2
 _progress_setting: bool | None = None
+_most_jobs: int | None = None
 
 
 def set_progress(show: bool | None) -> None:
-    """Switch progress bars on or off; ``None`` (the start value) shows them where standard error is a terminal."""
+    """Switch progress bars on or off; ``None`` (the start value) shows them in terminals and notebooks."""
     global _progress_setting
     _progress_setting = show
 
 
 def _progress_is_on() -> bool:
     # There is no standard error where somebody closed it.
-    shown = sys.stderr is not None and sys.stderr.isatty()
+    shown = sys.stderr is not None and (sys.stderr.isatty() or in_notebook())
     return shown if _progress_setting is None else _progress_setting
 
 
+def set_jobs(most: int | None) -> None:
+    """Bound the threads of everything in this process, whatever ``n_jobs`` a model has; None takes the bound away."""
+    global _most_jobs
+    _most_jobs = None
+    _most_jobs = None if most is None else count_jobs(most)
+
+
 def count_jobs(n_jobs: int | None) -> int:
-    """How many threads ``n_jobs`` means: None or -1 is every core this process may use, -2 all but one, …"""
+    """How many threads ``n_jobs`` means: None or -1 is every core this process may use, -2 all but one, …
+
+    The cores are those of the process's affinity and of its container's CPU quota. :func:`set_jobs` bounds the answer.
+    """
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0):
         raise InvalidInput(f"n_jobs={n_jobs!r} must be a positive or negative integer, or None for every core")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if n_jobs is None:
-        return cores
-    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+    wanted = n_jobs if n_jobs is not None and n_jobs > 0 else max(1, available_cores() + 1 + (n_jobs or -1))
+    return wanted if _most_jobs is None else min(wanted, _most_jobs)
 
 
 def row_blocks(n_rows: int, size: int) -> list[tuple[int, int]]:
@@ -64,6 +74,10 @@ def progress(description: str, total: float | None) -> Iterator[Callable[..., No
     """
     if not _progress_is_on() or not description:
         yield lambda amount=1.0, note="": None
+        return
+    if in_notebook():
+        with moving_line(description, total) as advance:
+            yield advance
         return
     from rich.console import Console
     from rich.progress import (

@@ -12,19 +12,23 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
 from tailwise import persistence
+from tailwise.assigning import Rule
 from tailwise.base import TopK, XMCModel
 from tailwise.by_size import MODEL_OR_NAME, BySize
-from tailwise.data.loading import encode_labels
+from tailwise.data.digests import known_digests
 from tailwise.data.text_features import TextFeatures
-from tailwise.display import describe
+from tailwise.display import Table, describe
 from tailwise.errors import InvalidInput, NotFitted
 from tailwise.explanation import Explanation
+from tailwise.label_lists import encode_labels
+from tailwise.label_sets import LabelSets
 from tailwise.metrics.slices import label_slices
 from tailwise.models import make_model
 from tailwise.parameters import Component, OrNone, check_parameters
 from tailwise.persistence.checks import (
     check_exact,
     check_kind,
+    check_monotone,
     check_range,
     check_shape,
     check_strings,
@@ -45,8 +49,30 @@ class Suggestion(NamedTuple):
     rarity: str
     """``"head"``, ``"torso"`` or ``"tail"``: how often the label came in training."""
 
+    def __str__(self) -> str:
+        return f"{self.name}{'' if self.id == self.name else f' ({self.id})'} {self.score:.3f} {self.rarity}"
 
-class Tagger(persistence.Saveable, BaseEstimator):
+
+class Suggestions(list[list[Suggestion]]):
+    """The suggestions for each text, best first: a list of lists that prints as a table."""
+
+    def table(self) -> Table:
+        """Every suggestion in a line."""
+        rows = [
+            [row if place == 0 else "", s.name, s.id, f"{s.score:.3f}", s.rarity]
+            for row, found in enumerate(self)
+            for place, s in enumerate(found)
+        ]
+        return Table("", ["text", "label", "id", "score", "rarity"], rows, left=3)
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
+class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
     """Learns from texts with labels and suggests labels, by name, for new texts.
 
     Parameters
@@ -62,7 +88,8 @@ class Tagger(persistence.Saveable, BaseEstimator):
     Notes
     -----
     After ``fit``: ``model_``, ``features_``, ``propensity_``, ``label_ids_``, ``label_names_``, ``rarity_`` (0 head, 1
-    torso, 2 tail for each label). A tagger fitted on rows of X takes rows of X, and ``features_`` is None.
+    torso, 2 tail for each label), ``row_digests_`` (eight bytes a training row, by which ``tailwise evaluate`` knows
+    rows again). A tagger fitted on rows of X takes rows of X, and ``features_`` is None.
 
     Examples
     --------
@@ -86,6 +113,7 @@ class Tagger(persistence.Saveable, BaseEstimator):
     label_names_: list[str]
     rarity_: np.ndarray
     n_samples_: int
+    row_digests_: np.ndarray = np.empty(0, np.uint64)  # also of folders that were written before it was kept
 
     def __init__(
         self, model: Any = None, *, features: TextFeatures | None = None, propensity: Propensity | None = None
@@ -138,6 +166,7 @@ class Tagger(persistence.Saveable, BaseEstimator):
             f"training {describe(model)} on {n_rows:,} rows, {X.shape[1]:,} features, {Y.shape[1]:,} labels",
         )
         self.n_samples_ = int(n_rows)
+        self.row_digests_ = known_digests(rows)
         self.label_ids_ = ids
         self.label_names_ = label_names
         self.propensity_ = (clone(self.propensity) if self.propensity is not None else JainPropensity()).fit(Y)
@@ -168,17 +197,42 @@ class Tagger(persistence.Saveable, BaseEstimator):
         X = self.rows(texts)
         return self.model_.predict_topk(X, k)
 
-    def suggest(self, texts: Any, k: int = 5) -> list[list[Suggestion]]:
+    @property
+    def n_labels_(self) -> int:  # type: ignore[override]
+        """How many labels there are."""
+        return self.model_.n_labels_
+
+    @property
+    def scores_are_probabilities(self) -> bool:  # type: ignore[override]
+        """As the model's."""
+        return self.model_.scores_are_probabilities if self.__sklearn_is_fitted__() else False
+
+    @property
+    def rule_(self) -> Rule:  # type: ignore[override]
+        """As the model's."""
+        return self.model_.rule_
+
+    @property
+    def label_names_in_(self) -> np.ndarray:
+        """``label_ids_`` as an array: the columns of what ``predict`` gives."""
+        return np.asarray(self.label_ids_, dtype=np.str_)
+
+    @property
+    def label_counts_(self) -> np.ndarray:
+        """How many training rows carry each label."""
+        return self.model_.label_counts_
+
+    def suggest(self, texts: Any, k: int = 5) -> Suggestions:
         """The ``k`` best labels of each text: name, id, score and rarity, best first."""
         topk = self.predict_topk(texts, k)
-        return [
+        return Suggestions(
             [
                 Suggestion(self.label_names_[label], self.label_ids_[label], score, RARITIES[self.rarity_[label]])
                 for label, score in zip(labels, scores, strict=True)
                 if label >= 0
             ]
             for labels, scores in zip(topk.labels.tolist(), topk.scores.tolist(), strict=True)
-        ]
+        )
 
     def explain(self, text: Any, label: str | int) -> Explanation:
         """Why ``text`` gets ``label`` with its score, as the model explains it; features have their words for names.
@@ -232,6 +286,8 @@ class Tagger(persistence.Saveable, BaseEstimator):
         check_strings("label_names_", self.label_names_, n)
         check_range("rarity_", check_exact("rarity_", self.rarity_, np.int8, (n,)), 0, len(RARITIES) - 1)
         check_number("n_samples_", self.n_samples_, integer=True, low=1)
+        digests = check_exact("row_digests_", self.row_digests_, np.uint64, (None,))
+        check_monotone("row_digests_", digests, strict=True)
         check_kind("propensity_", self.propensity_, Propensity)._check_is_fitted()
         check_shape("propensity_ of the labels", self.propensity_.propensity_, (n,))
         if self.features_ is not None:
@@ -258,14 +314,29 @@ def is_numeric(rows: Any) -> bool:
 
 
 def check_texts(texts: Any) -> list[str]:
-    """``texts`` as a list of str; a single string is refused, because its letters would become rows."""
+    """``texts`` as a list of str; a table's text columns are joined by a line break, a missing cell is empty.
+
+    A single string is refused, because its letters would become rows.
+    """
     if isinstance(texts, str):
         raise InvalidInput("texts is a single string; pass a list of texts: [text]")
+    if hasattr(texts, "columns"):
+        columns = [[_cell(value, name) for value in texts[name]] for name in texts.columns]
+        return ["\n".join(filter(None, row)) for row in zip(*columns, strict=True)]
     texts = list(texts)
     for row, text in enumerate(texts):
         if not isinstance(text, str):
             raise InvalidInput(f"texts has {text!r} at row {row:,}; every text must be a string")
     return texts
+
+
+def _cell(value: Any, column: Any) -> str:
+    if isinstance(value, str):
+        return value
+    # None, and the NaN that stands for a missing cell.
+    if value is None or value != value:
+        return ""
+    raise InvalidInput(f"texts has {value!r} in column {column!r}; choose the columns that are texts: table[['title']]")
 
 
 def indicator(labels: Iterable[Iterable[str]]) -> tuple[sparse.csr_array, list[str]]:

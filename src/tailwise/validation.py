@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import numbers
+import math
 import warnings
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from tailwise.errors import InvalidInput
+from tailwise.errors import InvalidInput, argument
 from tailwise.matrices import canonical_csr
 
 _DENSE_WARNING_SIZE = 10_000_000
@@ -26,6 +26,10 @@ def as_rng(random_state: int | np.random.Generator | np.random.RandomState | Non
         raise InvalidInput(f"random_state={random_state!r}; pass an integer, a numpy Generator or None") from error
 
 
+_INTEGERS = (int, np.integer)
+_NUMBERS = (*_INTEGERS, float, np.floating)
+
+
 def check_number(
     name: str,
     value: Any,
@@ -37,13 +41,15 @@ def check_number(
     open_high: bool = False,
 ) -> Any:
     """Refuse a number outside its interval, naming it and showing its value. Infinity and NaN are in no interval."""
-    kind: Any = numbers.Integral if integer else numbers.Real
-    if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
-        raise InvalidInput(f"{name}={value!r} must be {'an integer' if integer else 'a number'}")
+    kind: Any = _INTEGERS if integer else _NUMBERS
+    if isinstance(value, bool) or not isinstance(value, kind):
+        raise InvalidInput(f"{argument(name, value)} must be {'an integer' if integer else 'a number'}")
+    if isinstance(value, _INTEGERS) and int(value).bit_length() > 63:
+        raise InvalidInput(f"{name} has {int(value).bit_length():,} bits; pass a number that compiled code can take")
     below = value <= low if open_low else value < low
     above = value >= high if open_high else value > high
-    if below or above or not np.isfinite(value):
-        raise InvalidInput(f"{name}={value!r} is outside {interval(low, high, open_low, open_high)}")
+    if below or above or not math.isfinite(value):
+        raise InvalidInput(f"{argument(name, value)} is outside {interval(low, high, open_low, open_high)}")
     return value
 
 
@@ -65,14 +71,17 @@ def check_choice(name: str, value: Any, choices: Any) -> Any:
         words = [choice for choice in choices if isinstance(choice, str)]
         near = difflib.get_close_matches(value, words, 1) if isinstance(value, str) else []
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise InvalidInput(f"{name}={value!r} is not one of {', '.join(map(repr, choices))}{hint}")
+        raise InvalidInput(f"{argument(name, value)} is not one of {', '.join(map(repr, choices))}{hint}")
     return value
 
 
 def _as_csr(name: str, value: Any, dtype: Any) -> sparse.csr_array:
     if sparse.issparse(value):
         if value.ndim != 2:
-            raise InvalidInput(f"{name} has {value.ndim} dimension(s); pass a 2-D matrix")
+            raise InvalidInput(
+                f"{name} has {value.ndim} dimension(s); pass a 2-D matrix. One row of a csr_array stays a matrix as "
+                f"{name}[[i]]"
+            )
         if np.issubdtype(value.dtype, np.complexfloating):
             raise InvalidInput(f"{name} has complex values. Complex data not supported: pass real numbers")
         return canonical_csr(name, value, dtype)
@@ -80,7 +89,15 @@ def _as_csr(name: str, value: Any, dtype: Any) -> sparse.csr_array:
 
 
 def _dense_to_csr(name: str, value: Any, dtype: Any) -> sparse.csr_array:
-    dense = np.asarray(value)
+    try:
+        dense = np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{name} cannot be read as a matrix ({error}); pass rows of equal length") from error
+    if dense.ndim < 2 and _has_texts(dense):
+        raise InvalidInput(
+            f"{name} has texts, such as {str(dense.ravel()[0])[:40]!r}, where rows of numbers were expected; "
+            "Tagger() takes texts, and TextFeatures().fit_transform(texts) makes rows of them"
+        )
     if dense.ndim != 2:
         raise InvalidInput(
             f"{name} has shape {dense.shape}; pass a 2-D matrix. "
@@ -101,6 +118,10 @@ def _dense_to_csr(name: str, value: Any, dtype: Any) -> sparse.csr_array:
         raise InvalidInput(
             f"{name} has dtype {dense.dtype}; argument must be a string or a number ({error})"
         ) from error
+
+
+def _has_texts(values: np.ndarray) -> bool:
+    return values.size > 0 and isinstance(values.ravel()[0], str)
 
 
 def _with_small_indices(csr: sparse.csr_array) -> sparse.csr_array:
@@ -178,6 +199,29 @@ def check_labels(Y: Any, *, n_rows: int | None = None, n_labels: int | None = No
         csr = csr.copy()
         csr.eliminate_zeros()
     return _with_small_indices(csr)
+
+
+def check_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    """``sample_weight`` as (n_rows,) float64, finite and not negative, not all 0; None stays None.
+
+    >>> check_sample_weight([1, 2], 2)
+    array([1., 2.])
+    """
+    if sample_weight is None:
+        return None
+    try:
+        weight = np.asarray(sample_weight, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"sample_weight={sample_weight!r:.80} is no array of numbers ({error})") from error
+    if weight.shape != (n_rows,):
+        raise InvalidInput(f"sample_weight has shape {weight.shape}; pass one number for each of the {n_rows:,} rows")
+    if not (np.isfinite(weight) & (weight >= 0)).all() or not weight.any():
+        bad = weight[~(np.isfinite(weight) & (weight >= 0))]
+        raise InvalidInput(
+            f"sample_weight {f'has the value {bad[0]:g}' if bad.size else 'is 0 for every row'}; "
+            "weights must be finite, not negative and not all 0"
+        )
+    return weight
 
 
 def feature_names(X: Any) -> np.ndarray | None:

@@ -173,7 +173,6 @@ def test_an_existing_folder_is_never_overwritten(run, corpus, tmp_path, others):
         (["--set", "C=-1"], ["C=-1"]),
         (["--set-features", "nothing=1"], ["--set-features 'nothing=1'", "TextFeatures has no parameter"]),
         (["--set-features", "word_ngrams=0"], ["word_ngrams=0 is outside [1, 10]"]),
-        (["--jobs", "0"], ["n_jobs=0"]),
         (["--seed", "-1"], ["random_state=-1"]),
     ],
 )
@@ -216,7 +215,12 @@ def test_a_full_disk_keeps_the_old_model(run, corpus, tmp_path, monkeypatch):
     before = {file.name: file.read_bytes() for file in path.iterdir()}
     with monkeypatch.context() as patch:
         full_disk(patch)
-        refused(run(*arguments, "-m", "popularity"), ExitCode.OUTPUT, "No space left on device", "nothing was changed")
+        refused(
+            run(*arguments, "-m", "popularity", "--overwrite"),
+            ExitCode.OUTPUT,
+            "No space left on device",
+            "nothing was changed",
+        )
     assert {file.name: file.read_bytes() for file in path.iterdir()} == before
     no_leftovers(tmp_path)
 
@@ -337,8 +341,18 @@ def test_a_reader_that_leaves_early_is_no_error(run, corpus, model, monkeypatch)
 
     monkeypatch.setattr("tailwise.cli.output.emit", leave)
     result = run("predict", model, corpus / "test.jsonl", *TEXT)
-    assert result.code == 1
+    assert result.code == 0
     assert result.err == ""
+
+
+def test_a_real_pipe_that_closes_early(corpus, model):
+    command = [sys.executable, "-m", "tailwise.cli"]
+    for arguments in (["predict", model, corpus / "test.jsonl", *TEXT], ["labels", model, "--json"], ["--help"]):
+        ears, mouth = os.pipe()
+        os.close(ears)
+        done = subprocess.run([*command, *map(str, arguments)], stdout=mouth, stderr=subprocess.PIPE, check=False)
+        os.close(mouth)
+        assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_a_failed_download_and_a_missing_package_have_their_own_status(run, corpus, tmp_path, monkeypatch):

@@ -25,7 +25,7 @@ def test_control_characters_of_labels_are_spelled_out(run, model, tmp_path):
     for arguments in (
         ("predict", model, tmp_path / "a.jsonl", "-k", 1),
         ("suggest", model, "fish of the sea"),
-        ("info", model, "--labels"),
+        ("labels", model),
     ):
         result = run(*arguments)
         assert result.code == 0, result.err

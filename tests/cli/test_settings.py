@@ -68,15 +68,15 @@ def test_a_wrong_setting_is_refused_with_the_fix(setting, message):
 
 
 def test_a_tagger_gets_the_settings_the_seed_and_the_tail():
-    tagger = make_tagger("parabel", ["n_trees=1"], ["min_df=1"], tail=0.5, seed=7, jobs=2)
+    tagger = make_tagger("parabel", ["n_trees=1"], ["min_df=1"], tail=0.5, seed=7)
     assert tagger.model.tail == 0.5
-    assert tagger.model.base.get_params().items() >= {"n_trees": 1, "random_state": 7, "n_jobs": 2}.items()
+    assert tagger.model.base.get_params().items() >= {"n_trees": 1, "random_state": 7}.items()
     assert tagger.features.min_df == 1
-    assert make_tagger("popularity", [], [], tail=0.0, seed=7, jobs=3).model.get_params() == {}
+    assert make_tagger("popularity", [], [], tail=0.0, seed=7).model.get_params() == {}
 
 
 def test_auto_takes_the_settings_that_both_models_have():
-    tagger = make_tagger("auto", ["C=2"], [], tail=0.0, seed=0, jobs=None)
+    tagger = make_tagger("auto", ["C=2"], [], tail=0.0, seed=0)
     assert tagger.model.one_vs_rest.C == tagger.model.tree.C == 2
     with pytest.raises(InvalidInput, match=r"DiSMEC has no parameter 'n_trees'.*name one of them with --model"):
-        make_tagger("auto", ["n_trees=1"], [], tail=0.0, seed=0, jobs=None)
+        make_tagger("auto", ["n_trees=1"], [], tail=0.0, seed=0)

@@ -32,7 +32,12 @@ def test_each_verb_has_help_with_an_example_and_json(run, verb):
 
 
 def test_version(run):
-    assert run("--version").out == f"tailwise {tailwise.__version__}\n"
+    lines = run("--version").out.splitlines()
+    assert lines[0] == f"tailwise {tailwise.__version__}"
+    assert {"python", "numpy", "numba"} <= {line.split()[0] for line in lines}
+    assert any(line.startswith("compiled code in /") for line in lines)
+    assert run("info", "--json").json["tailwise"] == tailwise.__version__
+    assert "data sets in: /" in run("info").out
 
 
 def test_help_loads_neither_numpy_nor_scikit_learn():
@@ -104,7 +109,8 @@ def test_suggest_from_argument_and_standard_input(run, model):
 def test_a_table_is_drawn_in_a_terminal_that_is_wide_enough(capsys, model, monkeypatch, columns, drawn):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", columns)
-    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
     assert main(["suggest", str(model), "a trawler at sea", "-k", "2"]) == 0
     out = capsys.readouterr().out
     assert ("─────" in out) == drawn
@@ -231,8 +237,6 @@ def test_info_of_a_model_a_file_and_a_kind_of_model(run, corpus, model):
     assert run("info", "centroid").out.splitlines()[2].split()[:2] == ["n_jobs", "None"]
     loss = run("info", "dismec", "--json").json["parameters"]["loss"]
     assert loss == {"default": "'squared_hinge'", "takes": "one of 'squared_hinge', 'hinge', 'logistic'"}
-    labels = run("info", model, "--labels", "--json").json
-    assert {label["id"] for label in labels} == {"fish", "steel", "tax", "wine"}
 
 
 def test_convert_there_and_back(run, corpus, tmp_path):
@@ -259,3 +263,16 @@ def test_the_shell_completes_verbs_and_models(run, monkeypatch):
         monkeypatch.setenv("COMP_WORDS", words)
         monkeypatch.setenv("COMP_CWORD", str(position))
         assert expected in run().out.split()
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "compare", "report"])
+def test_rows_that_were_trained_on_are_told(run, corpus, model, tmp_path, verb):
+    rows = [json.loads(line) for line in (corpus / "train.jsonl").read_text().splitlines()[:4]]
+    rows += [row | {"title": f"new {row['title']}"} for row in rows[:1]]
+    (tmp_path / "some.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    rest = ["-o", tmp_path / "r.html"] if verb == "report" else []
+    result = run(verb, model, tmp_path / "some.jsonl", *rest, *TEXT)
+    assert result.code == 0, result.err
+    assert "was trained on 4 of these 5 rows (80.0 %)" in result.err
+    (tmp_path / "new.jsonl").write_text(json.dumps(rows[-1]) + "\n")
+    assert "was trained on" not in run(verb, model, tmp_path / "new.jsonl", *rest, *TEXT).err

@@ -82,7 +82,9 @@ class TestLibsvm:
         (X_a, Y_a), (X_b, Y_b) = read_libsvm_files([tmp_path / "a.svm", plain])
         assert Y_a.toarray().tolist() == [[0, 1, 0]] and Y_b.toarray().tolist() == [[0, 0, 1]]
         assert X_a.toarray().tolist() == [[0, 2, 0]] and X_b.toarray().tolist() == [[0, 3, 0]]
-        with pytest.raises(DataFormatError, match=r"line 1: found labels from 0; .*labels from 1, as label_base says"):
+        with pytest.raises(
+            DataFormatError, match=r"line 1: found labels from 0; .*labels from 1, as label_base=1 says"
+        ):
             read_libsvm(tmp_path / "a.svm", label_base=1)
         write_libsvm(tmp_path / "c.svm", [[0, 2.0]], [[0, 1, 0]])
         with pytest.raises(DataFormatError, match=r"c.svm, line 1: found n features 2; expected n features 3"):
@@ -276,8 +278,8 @@ class TestRecords:
             ('text,labels\n"a\nb",c\nd,e,f\n', "line 4: found 3 columns"),
             ('text,labels\n"a"b,c\n', "line 2: .*expected quotes that open and close"),
             ('text,labels\n"a,c\n', "expected quotes that open and close"),
-            ("body,labels\na,b\n", r"line 2: found the columns body, labels; expected a column 'text', or name them"),
-            ("text,topics\na,b\n", r"line 2: found the columns text, topics; expected a column 'labels', or name it"),
+            ("body,labels\na,b\n", r"line 1: found the columns body, labels; expected a column 'text', or name them"),
+            ("text,topics\na,b\n", r"line 1: found the columns text, topics; expected a column 'labels', or name it"),
         ],
     )
     def test_bad_csv(self, tmp_path, text, problem):

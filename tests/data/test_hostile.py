@@ -225,5 +225,5 @@ def test_spreadsheets_do_not_run_cells_that_were_made_safe(tmp_path):
     assert found.texts == ["'=1+1", "'+a", "'-b", "'@c", "plain", "a=b"] and found.labels[0] == ["'=x"]
     write_records(tmp_path / "a.csv", "csv", texts, labels)
     assert read_records(tmp_path / "a.csv", "csv").texts == texts
-    with pytest.raises(InvalidInput, match="spreadsheet_safe is for csv and tsv"):
+    with pytest.raises(InvalidInput, match="spreadsheet_safe=True is for csv and tsv"):
         write_records(tmp_path / "a.jsonl", "jsonl", texts, labels, spreadsheet_safe=True)

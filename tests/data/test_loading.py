@@ -184,11 +184,11 @@ def test_refusals(tmp_path, data, texts):
         (tmp_path / "empty" / name).write_text("1 1 1\n0 0:1\n")
     with pytest.raises(InvalidInput, match=r"several training files \(a-train.txt, b-train.txt\)"):
         load_dataset(tmp_path / "empty")
-    with pytest.raises(InvalidInput, match="format='csv' cannot hold a Dataset"):
+    with pytest.raises(InvalidInput, match="format='csv' cannot hold rows of features"):
         write_dataset(data, tmp_path / "x", "csv")
-    with pytest.raises(InvalidInput, match=r"vectorize\(\) it first"):
+    with pytest.raises(InvalidInput, match=r"vectorize\(\) them first"):
         write_dataset(texts, tmp_path / "x", "xmc")
-    with pytest.raises(InvalidInput, match="label_names= the Mulan xml"):
+    with pytest.raises(InvalidInput, match=r"label_names='labels.xml', the Mulan file"):
         (tmp_path / "a.arff").write_text("@data\n")
         load_dataset(tmp_path / "a.arff")
 
@@ -202,7 +202,7 @@ def test_convert(tmp_path, data, texts):
     convert(tmp_path / "texts", tmp_path / "texts-csv", "csv")
     assert load_dataset(tmp_path / "texts-csv").texts_test == texts.texts_test
     write_libsvm(tmp_path / "c.svm", data.X_train, data.Y_train)
-    with pytest.raises(InvalidInput, match="only a TextDataset holds texts"):
+    with pytest.raises(InvalidInput, match="cannot hold rows of features; write xmc"):
         convert(tmp_path / "c.svm", tmp_path / "c.csv")
 
 

@@ -186,5 +186,5 @@ def test_texts_of_a_data_set(tmp_path):
     write_dataset(data, tmp_path / "a.csv", spreadsheet_safe=True)
     found = load_dataset(tmp_path / "a.csv")
     assert found.texts_train == ["'=a", "b"] and found.label_ids == ["01", "1"]
-    with pytest.raises(InvalidInput, match="spreadsheet_safe is for csv and tsv, not for format='xmc'"):
+    with pytest.raises(InvalidInput, match="spreadsheet_safe=True is for csv and tsv, not for xmc"):
         write_dataset(Dataset([[1.0]], [[1]]), tmp_path / "a.txt", spreadsheet_safe=True)

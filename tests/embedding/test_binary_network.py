@@ -34,7 +34,7 @@ def test_best_score_is_the_frequency_and_unbiased_the_true_one(loss):
     propensity = np.array([0.2, 0.5, 1.0])
     for correction, expected in (("none", [0.05, 0.2, 0.3]), ("unbiased", [0.25, 0.4, 0.3])):
         model = train_to_the_end(X, Y, loss=loss, correction=correction, propensity=propensity)
-        scores = model.decision_function(X[:1])[0]
+        scores = model.raw_scores(X[:1])[0]
         given = 1 / (1 + np.exp(-scores)) if loss == "cross_entropy" else scores
         np.testing.assert_allclose(given, expected, atol=2e-3)
 
@@ -43,7 +43,7 @@ def test_probabilities_are_the_sigmoid_of_the_scores():
     X, Y = one_feature([10, 40, 60])
     model = train_to_the_end(X, Y)
     top = model.predict_topk(X[:1], 3)
-    scores = model.decision_function(X[:1])[0]
+    scores = model.raw_scores(X[:1])[0]
     np.testing.assert_allclose(top.scores[0], 1 / (1 + np.exp(-scores[top.labels[0]])), rtol=1e-5)
     assert not BinaryNetwork(loss="hinge").scores_are_probabilities
     assert not BinaryNetwork(correction="convex").scores_are_probabilities
@@ -65,7 +65,7 @@ def test_first_loss_is_that_of_the_untrained_network():
     model = BinaryNetwork(
         correction="unbiased", propensity=p, epochs=1, batch_size=120, hidden=(8,), learning_rate=1e-12, random_state=0
     ).fit(X, Y)
-    scores = model.decision_function(X)
+    scores = model.raw_scores(X)
     expected = unbiased("cross_entropy", p)(scores, Y.toarray()).sum() / X.shape[0]
     assert model.losses_[0] == pytest.approx(expected, rel=1e-5)
 
@@ -89,9 +89,9 @@ def test_scores_of_a_row_do_not_depend_on_the_rows_around_it():
     X = sparse.random_array((70, 300), density=0.1, format="csr", dtype=np.float32, rng=rng)
     Y = sparse.csr_array((rng.random((70, 101)) < 0.05).astype(np.float32))
     model = BinaryNetwork(hidden=(33, 17), epochs=1, random_state=0).fit(X, Y)
-    whole = model.decision_function(X)
-    np.testing.assert_array_equal(model.decision_function(X[7:]), whole[7:])
-    np.testing.assert_array_equal(model.decision_function(X[41:42]), whole[41:42])
+    whole = model.raw_scores(X)
+    np.testing.assert_array_equal(model.raw_scores(X[7:]), whole[7:])
+    np.testing.assert_array_equal(model.raw_scores(X[41:42]), whole[41:42])
 
 
 class Normalised(BinaryNetwork):

@@ -81,7 +81,7 @@ def test_a_read_only_install_run_by_somebody_without_a_home(package, tmp_path):
     temporary.chmod(0o1777)
     mine = temporary / f"tailwise-compiled-{NOBODY}"
     done = run(package, BECOME_NOBODY + USE_A_KERNEL, TMPDIR=str(temporary))
-    assert done.stderr == f"tailwise: compiled code is kept in {mine}; set NUMBA_CACHE_DIR to keep it elsewhere\n"
+    assert done.stderr == f"compiled code is kept in {mine}; set NUMBA_CACHE_DIR to keep it elsewhere\n"
     assert cached(mine) and not cached(package)
     assert mine.stat().st_mode & 0o777 == 0o700
     assert run(package, BECOME_NOBODY + USE_A_KERNEL, TMPDIR=str(temporary)).stdout == done.stdout

@@ -86,7 +86,7 @@ def put(at, value):
 ARRAYS = [
     ("Popularity", "label_counts_", put(3, -1), r"label_counts_ holds -1"),
     ("Popularity", "label_counts_", lambda a: a[:-1], r"label_counts_ has shape \(11,\), not \(12\)"),
-    ("Popularity", "ranking_", lambda a: a[::-1].copy(), "ranking_ is not that of label_counts_"),
+    ("Popularity", "ranking_", lambda a: np.repeat(a[:1], a.size), "ranking_ has a label twice"),
     ("Popularity", "frequency_", lambda a: a[::-1].copy(), "frequency_, read backwards, does not rise"),
     ("Centroid", "bias_", put(2, np.inf), "bias_ holds inf"),
     ("Centroid", "bias_", put(2, np.nan), "bias_ holds nan"),
@@ -163,6 +163,7 @@ ARRAYS = [
     ("TextFeatures", "idf_", put(0, np.nan), "idf_ holds nan"),
     ("TextFeatures", "hashes_", lambda a: a[:-1], "hashes_ has shape"),
     ("Tagger", "rarity_", put(0, 3), "rarity_ holds 3"),
+    ("Tagger", "row_digests_", lambda a: a[::-1].copy(), "row_digests_ does not rise"),
 ]
 
 

@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from contracts import input_forms, make_rows
@@ -86,6 +88,9 @@ def test_explicit_zeros_are_no_labels():
         (lambda: check_number("C", "1"), "C='1' must be a number"),
         (lambda: check_number("n_trees", True, integer=True), "n_trees=True must be an integer"),
         (lambda: check_number("C", np.nan), r"C=nan is outside"),
+        (lambda: check_number("k", 10**5000, integer=True), r"k has 16,610 bits; pass a number that compiled code"),
+        (lambda: check_number("C", Fraction(1, 3)), r"C=Fraction\(1, 3\) must be a number"),
+        (lambda: check_features([[1, 2], [3]]), r"X cannot be read as a matrix .*rows of equal length"),
         (
             lambda: check_choice("loss", "hinges", ("hinge", "logistic")),
             "loss='hinges' is not one of 'hinge', 'logistic'",

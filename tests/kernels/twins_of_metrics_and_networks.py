@@ -7,10 +7,10 @@ from naive import metrics as naive_metrics
 from naive import sparse as naive_sparse
 from naive import tail as naive_tail
 from naive.twins import Twin
-from strategies import generators, label_rows, sparse_rows
+from strategies import generators, label_rows, rows_and_labels, sparse_rows
 
 from tailwise.kernels import metrics
-from tailwise.kernels.networks import embedding, ranknet
+from tailwise.kernels.networks import embedding, ranknet, warp
 from tailwise.kernels.sparse.csr import csr_parts
 
 
@@ -135,7 +135,24 @@ def epochs(draw):
     return candidates, counts, order, np.array([rng.integers(2**63)], np.uint64), layers, memories, options
 
 
+@st.composite
+def warp_passes(draw):
+    X, Y = draw(rows_and_labels((1, 8), (1, 6), (1, 6), signed=True))
+    rng, dim = draw(generators()), draw(st.integers(1, 5))
+    vectors = warp.Vectors(
+        normal(rng, X.shape[1], dim),
+        normal(rng, Y.shape[1], dim),
+        rng.random(X.shape[1]).astype(np.float32) + 1,
+        rng.random(Y.shape[1]).astype(np.float32) + 1,
+    )
+    rank_weights = np.cumsum(np.append(0, 1 / np.arange(1, Y.shape[1]))).astype(np.float32)
+    options = warp.WarpOptions(0.1, draw(st.sampled_from([0.8, 5.0])), draw(st.sampled_from([1, 4])))
+    state = np.array([rng.integers(2**63)], np.uint64)
+    return csr_parts(X), csr_parts(Y), rng.permutation(X.shape[0]), state, rank_weights, vectors, options
+
+
 TWINS = {
+    warp.train_warp: Twin(naive_embedding.train_warp, warp_passes(), writes=(3, 5), rtol=1e-3, atol=1e-3),
     metrics.mark_hits: Twin(naive_metrics.mark_hits, predictions(), writes=(2,), examples=40),
     metrics.sum_values: Twin(naive_metrics.sum_values, gains(lambda n, k: n), writes=(2,)),
     metrics.best_values: Twin(naive_metrics.best_values, gains(lambda n, k: (n, k)), writes=(2,)),

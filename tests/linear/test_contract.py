@@ -1,6 +1,6 @@
 from contracts import ModelContract
 
-from tailwise import DiSMEC, PPDSparse, ProXML, PWDiSMEC
+from tailwise import DiSMEC, PDSparse, PPDSparse, ProXML, PWDiSMEC
 
 
 class TestDiSMEC(ModelContract):
@@ -26,6 +26,11 @@ class TestPPDSparse(ModelContract):
 class TestPPDSparseHinge(ModelContract):
     def make(self, **params):
         return PPDSparse(**({"loss": "hinge"} | params))
+
+
+class TestPDSparse(ModelContract):
+    def make(self, **params):
+        return PDSparse(**params)
 
 
 class TestProXML(ModelContract):

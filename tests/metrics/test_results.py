@@ -160,3 +160,43 @@ def test_tables_in_notebooks_show_what_turns_the_writing_direction():
     shown = Table("\u202etitle", ["a\u2066", "b"], [["<x>\u202e", "two\nlines"]], ["note\u200f"]).html()
     assert all(spelled in shown for spelled in ("\\u202etitle", "a\\u2066", "&lt;x&gt;\\u202e", "note\\u200f"))
     assert "two\nlines" in shown and not set("\u200f\u202e\u2066") & set(shown)
+
+
+def test_a_binary_matrix_has_no_ranking_to_evaluate():
+    predicted = sparse.csr_array(np.array([[1, 1, 0, 0], [0, 1, 0, 0], [1, 0, 1, 1]], np.float32))
+    with pytest.raises(InvalidInput, match=r"entries are all 1.*predict_topk\(X, k\).*decision_function"):
+        evaluate(Y, predicted, "p@2")
+    one_a_row = sparse.csr_array(np.eye(4, dtype=np.float32)[:3])
+    assert evaluate(Y, one_a_row, "p@1", confidence=None)["p@1"].value == pytest.approx(200 / 3)
+
+
+def test_results_as_frames_and_plots():
+    pandas = pytest.importorskip("pandas")
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    result = evaluate(Y, LABELS, ["p@1", "p@2:tail"], label_counts=[100, 50, 3, 1])
+    frame = result.to_frame()
+    assert isinstance(frame, pandas.DataFrame)
+    assert frame["metric"].tolist() == ["p@1", "p@2"] and frame["slice"].tolist() == ["all", "tail"]
+    assert frame["value"][0] == result["p@1"].value and frame["low"][0] == result["p@1"].low
+    assert [tick.get_text() for tick in result.plot().get_yticklabels()] == ["p@1", "p@2:tail"]
+    comparison = compare(Y, {"one": LABELS, "two": LABELS[:, ::-1]}, ["p@1", "p@2"])
+    frame = comparison.to_frame().set_index(["model", "metric"])
+    assert frame.loc[("two", "p@1"), "difference"] == comparison.difference("two", "one", "p@1").value
+    assert frame.loc[("one", "p@1"), "verdict"] == "baseline"
+    assert comparison.plot().get_xlabel() == "points above one"
+    table = label_table(Y, LABELS, k=1)
+    assert table.to_frame()["true"].tolist() == table["true"].tolist()
+    assert repr(table).startswith("LabelTable(4 labels; label, true") and "<table" in table._repr_html_()
+
+
+def test_a_missing_pandas_names_its_extra(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"Evaluation.to_frame needs pandas; .*tailwise\[report\]"):
+        evaluate(Y, LABELS, "p@1").to_frame()
+
+
+def test_predictions_print_as_tables():
+    top = TopK(np.array([[2, -1]] * 12, np.int32), np.array([[0.5, -np.inf]] * 12, np.float32))
+    assert "2 (0.5)" in str(top) and str(top).endswith("… and 2 more rows")
+    assert "<table" in top._repr_html_()

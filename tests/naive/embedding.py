@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from naive.sparse import random_bits
 
 
 def margin_softmax(f, y, rho):
@@ -99,3 +100,39 @@ def score_candidates(queries, vectors, candidates, scores):
     for i, row in enumerate(candidates):
         for c, position in enumerate(row):
             scores[i, c] = queries[i] @ vectors[position] if position >= 0 else -np.inf
+
+
+def train_warp(X, Y, order, state, rank_weights, vectors, options):
+    """One pass of WARP as the formulas read, in float64; the arrays of ``vectors`` are changed."""
+    features, labels, feature_memory, label_memory = (part.astype(np.float64) for part in vectors)
+
+    def move(table, memory, at, gradient):
+        memory[at] += (gradient**2).mean()
+        table[at] += options.rate * gradient / np.sqrt(memory[at] + 1e-6)
+        table[at] *= min(1.0, options.longest / max(np.linalg.norm(table[at]), 1e-30))
+
+    n_labels, total, n_seen = len(labels), 0.0, 0
+    for i in order:
+        own = Y.indices[Y.indptr[i] : Y.indptr[i + 1]]
+        mine = slice(X.indptr[i], X.indptr[i + 1])
+        z = X.data[mine].astype(np.float64) @ features[X.indices[mine]]
+        slope = np.zeros_like(z)
+        for label in own:
+            n_seen += 1
+            score = z @ labels[label]
+            for n in range(1, options.n_tries + 1):
+                other = int(random_bits(state)) % n_labels
+                if other in own or 1 + z @ labels[other] - score <= 0:
+                    continue
+                weight = rank_weights[(n_labels - 1) // n]
+                total += weight * (1 + z @ labels[other] - score)
+                slope += weight * (labels[label] - labels[other])
+                move(labels, label_memory, label, weight * z)
+                move(labels, label_memory, other, -weight * z)
+                break
+        for feature, value in zip(X.indices[mine], X.data[mine], strict=True):
+            if slope.any():
+                move(features, feature_memory, feature, value * slope)
+    for part, learnt in zip(vectors, (features, labels, feature_memory, label_memory), strict=True):
+        part[...] = learnt
+    return total / max(1, n_seen)

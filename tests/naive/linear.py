@@ -127,3 +127,45 @@ def newton_lanes(problems, brackets, logits, pending, shortest):
 def violation(weight, gradient):
     """The distance of 0 from ``gradient + s``, s the sign of the weight, or any number from -1 to 1 where it is 0."""
     return min(abs(gradient + s) for s in ([np.sign(weight)] if weight else np.linspace(-1, 1, 9)))
+
+
+def max_margin_primal(W, X, Y, C, l1):
+    """``½|W|² + l1 |W|₁ + C Σ_i max_{k∉y, l∈y} [1 + f_k - f_l]+`` over labels that have rows, as it reads."""
+    loss = 0.0
+    with_rows = Y.any(axis=0)
+    for scores, own in zip(X @ W, Y > 0, strict=True):
+        others = ~own & with_rows
+        if own.any() and others.any():
+            loss += max(0.0, 1 + scores[others].max() - scores[own].min())
+    return 0.5 * (W**2).sum() + l1 * np.abs(W).sum() + C * loss
+
+
+def soft(v, l1):
+    return np.sign(v) * np.maximum(np.abs(v) - l1, 0)
+
+
+def project(u, n_u, t, n_t, C):
+    """The nearest ``a, b >= 0`` with ``Σa = Σb <= C``, by trying every threshold between two neighbouring values."""
+
+    def onto(values, total):
+        """On the simplex ``Σ = total``, by the classical sort."""
+        if not total:
+            return np.zeros(len(values))
+        s = np.sort(values)[::-1]
+        heights = (np.cumsum(s) - total) / np.arange(1, len(s) + 1)
+        return np.maximum(values - heights[np.flatnonzero(s > heights)[-1]], 0)
+
+    if not n_u or not n_t:
+        u[:n_u], t[:n_t] = 0, 0
+        return
+    first, second = u[:n_u].copy(), t[:n_t].copy()
+
+    def distance(total):
+        return ((onto(first, total) - first) ** 2).sum() + ((onto(second, total) - second) ** 2).sum()
+
+    low, high = 0.0, float(C)
+    for _ in range(60):
+        one, other = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (low, other) if distance(one) <= distance(other) else (one, high)
+    total = min((low, 0.0, float(C)), key=distance)
+    u[:n_u], t[:n_t] = onto(first, total), onto(second, total)

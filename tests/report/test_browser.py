@@ -117,3 +117,13 @@ def test_the_keyboard_reaches_links_tables_and_details(browser, address):
     browser.execute_script("document.querySelector('details > summary').focus()")
     browser.switch_to.active_element.send_keys(Keys.ENTER)
     assert browser.execute_script("return document.querySelector('details').open")
+
+
+def test_a_phone_shows_that_tables_go_on(browser, address):
+    show(browser, address, width=360)
+    widths, images = browser.execute_script(
+        """const all = [...document.querySelectorAll('.scroll')];
+        return [all.map(d => d.scrollWidth > d.clientWidth), all.map(d => getComputedStyle(d).backgroundAttachment)]"""
+    )
+    assert any(widths)
+    assert set(images) == {"local, local, scroll, scroll"}

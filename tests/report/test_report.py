@@ -13,7 +13,7 @@ from tailwise.experiments.report import build_report
 from tailwise.judging import judge
 from tailwise.tagger import Tagger
 
-SECTIONS = ["metrics", "frequencies", "deciles", "trade-off", "coverage", "norms", "calibration", "worst"]
+SECTIONS = ["metrics", "frequencies", "deciles", "trade-off", "coverage", "norms", "calibration", "worst", "glossary"]
 
 
 class Checker(HTMLParser):
@@ -141,3 +141,17 @@ def test_chart_ids_are_numbered_afresh(html, trial):
         return len(re.findall(r'id="chart-', text))
 
     assert ids(html) == ids(build_report(trial)) > 8
+
+
+def test_report_and_evaluate_print_the_same_interval_for_the_same_rows(trial, html):
+    assert len(trial.models) > 1
+    judged = trial.models[0]
+    for metric in ("p@5", "psp@5", "coverage@5", "recall@5:tail"):
+        found = evaluate(trial.Y, judged.topk, metric, trial.propensity, trial.counts)[metric]
+        assert f"<small>[{found.low:.2f}, {found.high:.2f}]</small>" in html, metric
+
+
+def test_the_glossary_explains_what_is_shown(html):
+    _, _, glossary = html.partition('<section id="glossary"')
+    for word in ("psp@k", "torso", "propensity", "coverage@k", "interval"):
+        assert word in glossary

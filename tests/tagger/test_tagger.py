@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.model_selection import cross_val_score
 
 import tailwise
-from tailwise import Centroid, DiSMEC, Popularity, Sublinear, Tagger
+from tailwise import Centroid, DiSMEC, NearestRows, Popularity, Sublinear, Tagger, metric_scorer
 from tailwise.data.text_features import TextFeatures
 from tailwise.errors import InvalidInput, NotFitted
 from tailwise.tagger import indicator
@@ -121,3 +122,47 @@ def test_parameters_can_be_cloned():
     from sklearn.base import clone
 
     assert clone(Tagger(Centroid(n_jobs=2))).model.n_jobs == 2
+
+
+def test_a_tagger_is_an_estimator():
+    texts, labels = ["tax law", "sea fish", "fish law", "sea"] * 5, [["law"], ["fish"], ["law", "fish"], ["fish"]] * 5
+    tagger = Tagger(DiSMEC(random_state=0), features=TextFeatures(min_df=1)).fit(texts, labels)
+    predicted = tagger.predict(["sea fish", "tax"])
+    assert [tagger.label_names_in_[row.indices].tolist() for row in (predicted[[0]], predicted[[1]])] == [
+        ["fish"],
+        ["law"],
+    ]
+    assert tagger.score(texts, labels) > 0.9 > tagger.score(texts, [["law", "unheard of"]] * 20)
+    assert tagger.decision_function(texts).shape == (20, 2)
+    assert not hasattr(tagger, "predict_proba")
+    voting = Tagger(NearestRows(k=3), features=TextFeatures(min_df=1)).fit(texts, labels)
+    assert voting.predict_proba(["sea fish"], dense=True).max() <= 1
+    with pytest.raises(NotFitted):
+        Tagger().predict(["sea"])
+    assert metric_scorer("p@1")(tagger, texts, labels) > 90
+    assert (cross_val_score(tagger, texts, labels, cv=2) > 0.5).all()
+
+
+def test_a_table_of_several_text_columns():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(
+        {"title": ["tax law", "sea", None] * 3, "abstract": ["income", "fish", "fish of the sea"] * 3}
+    )
+    labels = [["law"], ["fish"], ["fish"]] * 3
+    by_table = Tagger(Centroid(), features=TextFeatures(min_df=1)).fit(table, labels)
+    joined = ["tax law\nincome", "sea\nfish", "fish of the sea"] * 3
+    by_texts = Tagger(Centroid(), features=TextFeatures(min_df=1)).fit(joined, labels)
+    np.testing.assert_array_equal(by_table.predict_topk(table).scores, by_texts.predict_topk(joined).scores)
+    assert by_table.suggest(table["title"].fillna("").tolist()[:1], 1)[0][0].name == "law"
+    with pytest.raises(InvalidInput, match=r"texts has 3 in column 'year'; choose the columns that are texts"):
+        by_table.predict(table.assign(year=3))
+
+
+def test_suggestions_print_as_a_table():
+    tagger = Tagger(Centroid(), features=TextFeatures(min_df=1)).fit(["tax law", "sea fish"], [["law"], ["fish"]])
+    found = tagger.suggest(["sea", "tax"], k=1)
+    assert isinstance(found, list) and "text  label  id" in str(found) and "<table" in found._repr_html_()
+    assert str(found[0][0]).startswith("fish 0.7")
+    why = tagger.explain("sea", "fish")
+    assert str(why).startswith("label 0: the score 0.7071 is the sum of\n+0.7071  sea")
+    assert why._repr_html_().startswith("<pre>label 0")

@@ -30,3 +30,13 @@ def test_trade_off_curve_and_constraint(rows):
 def test_wrong_parameters_say_what_is_wrong(rows, model, message):
     with pytest.raises(InvalidInput, match=message):
         model.fit(*rows)
+
+
+def test_a_curve_prints_and_becomes_a_frame():
+    from tailwise.tail.tradeoff import TradeOffCurve
+
+    curve = TradeOffCurve(np.array([0.0, 1.0]), ["p@1", "psp@1"], np.array([[80.0, 40.0], [70.0, 50.0]]))
+    assert str(curve).splitlines()[1:] == ["tail    p@1  psp@1", "0     80.00  40.00", "1     70.00  50.00"]
+    assert "<table" in curve._repr_html_()
+    pytest.importorskip("pandas")
+    assert curve.to_frame()["psp@1"].tolist() == [40.0, 50.0]

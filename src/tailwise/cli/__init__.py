@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from enum import IntEnum
 
-from tailwise.cli.ending import ending_promptly, open_closed_streams, say_ended
+from tailwise.cli.ending import ending_promptly, open_closed_streams, say_ended, take_every_character
 
 
 class ExitCode(IntEnum):
@@ -30,6 +30,7 @@ class ExitCode(IntEnum):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; returns the exit status and prints every expected error as one clean message."""
     open_closed_streams()
+    take_every_character()
     if argv is not None:
         return _main(argv)
     # The process is this command: it may be ended for good.
@@ -40,10 +41,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _main(argv: Sequence[str]) -> int:
     try:
         from tailwise.cli.app import command
+        from tailwise.cli.telling import telling
 
-        status = command().main(args=list(argv), prog_name="tailwise", standalone_mode=True)
+        with telling():
+            status = command().main(args=list(argv), prog_name="tailwise", standalone_mode=True)
         return status if isinstance(status, int) else ExitCode.OK
     except SystemExit as done:
+        # Whoever read the results has seen enough: tailwise labels MODEL | head
+        if isinstance(done.__context__, BrokenPipeError):
+            return ExitCode.OK
         status = done.code if isinstance(done.code, int) else ExitCode.OK if done.code is None else ExitCode.BUG
         return say_ended() if status == ExitCode.INTERRUPTED else status
     except KeyboardInterrupt:

@@ -6,6 +6,8 @@ A verb is a module of this package with a function of its own name (a command) o
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -14,7 +16,7 @@ import typer
 VERBS = {
     "From texts to labels": ("train", "suggest", "predict", "explain"),
     "Judging models": ("evaluate", "compare", "report"),
-    "Data and models": ("info", "convert", "split", "datasets"),
+    "Data and models": ("info", "labels", "convert", "split", "datasets", "warm"),
     "The papers": ("reproduce", "experiment"),
 }
 
@@ -28,15 +30,16 @@ Exit status: 0 done · 1 a bug, please report it · 2 wrong usage · 3 bad data 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        import tailwise
+        from tailwise.cli.versions import installed, places
 
-        print(f"tailwise {tailwise.__version__}")
+        for name, value in (installed() | places()).items():
+            print(f"{name} {value}")
         raise typer.Exit
 
 
 def _start(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print versions and folders.")
     ] = False,
 ) -> None:
     """Name the few relevant labels out of thousands to millions, the rare ones included."""
@@ -59,5 +62,31 @@ def command() -> Any:
             if hasattr(module, "app"):
                 app.add_typer(module.app, name=verb, rich_help_panel=panel)
             else:
-                app.command(name=verb, rich_help_panel=panel)(getattr(module, verb))
-    return typer.main.get_command(app)
+                app.command(name=verb, rich_help_panel=panel)(_speaking_of_options(getattr(module, verb)))
+    whole = typer.main.get_command(app)
+    _untype_flags(whole)
+    return whole
+
+
+def _speaking_of_options(verb: Callable[..., None]) -> Callable[..., None]:
+    """The verb, with messages of the library that speak of options where Python has arguments."""
+
+    @functools.wraps(verb)
+    def run(**given: Any) -> None:
+        from tailwise.cli.inputs import as_option
+        from tailwise.errors import spelled
+
+        with spelled(as_option):
+            verb(**given)
+
+    return run
+
+
+def _untype_flags(command: Any, around: Any = None) -> None:
+    """Have help show flags without the type of a value, which they do not take."""
+    context = command.context_class(command, parent=around, **command.context_settings)
+    for parameter in [command.get_help_option(context), *command.params]:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    for verb in getattr(command, "commands", {}).values():
+        _untype_flags(verb, context)

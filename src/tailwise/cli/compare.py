@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
 from tailwise.cli import inputs, output
-from tailwise.cli.evaluate import Confidence, Metrics, deepest, say_speed, say_unseen, split_names
+from tailwise.cli.evaluate import Confidence, Metrics, judge_all, say_speed, split_names
 
 
 @inputs.reads_data
 def compare(
-    models: inputs.ModelPaths,
+    models: Annotated[
+        list[Path],
+        typer.Argument(metavar="MODEL…", help="Folders that `tailwise train` wrote, or other programs' output."),
+    ],
     data: inputs.Data,
     metrics: Metrics = None,
     k: inputs.K = 5,
     confidence: Confidence = 0.95,
+    propensity: inputs.PropensityName = None,
+    training: inputs.TrainingData = None,
     reading: inputs.Reading = inputs.UNTOLD,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
     """Judge models on the same rows; differences to the first model come with paired intervals.
 
-    ▲ better, ▼ worse, = no clear difference: the interval holds 0.
+    ▲ better, ▼ worse, = no clear difference: the interval holds 0. A file in place of a model is what another program
+    predicted: JSON Lines, CSV, TSV, .npz, or the output of omikuji, PECOS or napkinXC.
 
-    Example:
+    Examples:
 
     tailwise compare plain-model tail-model test.jsonl --text-columns title,abstract
-    """
-    output.set_quiet(quiet)
-    from tailwise.judging import default_metrics, judge
 
-    wanted = split_names(metrics) or default_metrics(k)
-    trial = judge(inputs.open_taggers(models), inputs.read_rows(data, reading, part="test"), deepest(wanted, k))
-    say_unseen(trial)
+    tailwise compare my-model omikuji.txt test.txt
+    """
+    output.set_up(quiet, jobs)
+    trial, wanted = judge_all(models, data, reading, split_names(metrics), k, propensity, training)
     found = trial.metrics(wanted, confidence or None)
     say_speed(trial)
     if as_json:

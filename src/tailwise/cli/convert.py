@@ -9,6 +9,8 @@ import typer
 
 from tailwise.cli import inputs, output
 
+_TO = {"format": "to"}  # what the library calls a format is the one written, here
+
 
 @inputs.reads_data
 def convert(
@@ -24,6 +26,7 @@ def convert(
             "--spreadsheet-safe", help="Put ' before CSV and TSV cells that a spreadsheet would compute (= + - @)."
         ),
     ] = False,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -37,12 +40,13 @@ def convert(
 
     tailwise convert bibtex-train.arff.xz bibtex.svm
     """
-    output.set_quiet(quiet)
+    output.set_up(quiet, jobs)
     from tailwise.atomic import told_when_unwritable
     from tailwise.data.saving import write_converted
+    from tailwise.errors import spelled
 
     found = inputs.load(data, reading, unit_rows=False)
-    with told_when_unwritable(to):
+    with told_when_unwritable(to), spelled(lambda name, value: inputs.as_option(_TO.get(name, name), value)):
         written = write_converted(found, to, to_format, spreadsheet_safe=spreadsheet_safe)
     if as_json:
         output.emit_json({"written": [str(path) for path in written]})

@@ -33,7 +33,7 @@ def list_datasets(as_json: output.Json = False) -> None:
 @app.command()
 def fetch(name: Name, as_json: output.Json = False, quiet: output.Quiet = False) -> None:
     """Download a data set, check its digest and keep it in the cache folder (TAILWISE_HOME moves it)."""
-    output.set_quiet(quiet)
+    output.set_up(quiet)
     from tailwise.data import fetch as fetch_dataset
 
     folder = fetch_dataset(name)
@@ -46,7 +46,7 @@ def fetch(name: Name, as_json: output.Json = False, quiet: output.Quiet = False)
 @app.command()
 def info(name: Name, as_json: output.Json = False, quiet: output.Quiet = False) -> None:
     """Describe a data set: rows, features, labels, how long its tail is. Fetches it first where needed."""
-    output.set_quiet(quiet)
+    output.set_up(quiet)
     from tailwise.data import load_dataset
 
     facts = load_dataset(name).summary()

@@ -1,4 +1,4 @@
-"""How the command ends when it is told to: within a second, whatever it is doing, with nothing left half-written.
+"""How the command begins and ends: streams that take what is written, and an end within a second when it is told to.
 
 Python hears of Ctrl-C and of SIGTERM when its main thread comes back from compiled code, which may take long. So a
 thread hears of them too: what has not ended by itself after a moment, it ends.
@@ -6,6 +6,8 @@ thread hears of them too: what has not ended by itself after a moment, it ends.
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import signal
 import sys
@@ -16,6 +18,7 @@ from contextlib import contextmanager
 from typing import Any
 
 _GRACE_SECONDS = 0.4
+_IN_ASCII = {"▲": "+", "▼": "-", "−": "-", "–": "-", "…": "...", "×": "x", "·": "-", "─": "-", "’": "'"}
 _SAID = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
@@ -92,3 +95,17 @@ def open_closed_streams() -> None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+
+
+def take_every_character() -> None:
+    """Have standard output and error take characters that their encoding lacks: our signs in ASCII, others escaped."""
+    codecs.register_error("tailwise", _spell)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict" and "utf" not in stream.encoding.lower():
+            stream.reconfigure(errors="tailwise")
+
+
+def _spell(error: UnicodeError) -> tuple[str | bytes, int]:
+    if isinstance(error, UnicodeEncodeError) and (sign := _IN_ASCII.get(error.object[error.start])):
+        return sign, error.start + 1
+    return codecs.backslashreplace_errors(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,47 +24,97 @@ Confidence = Annotated[float, typer.Option(min=0, max=0.999, help="Of the interv
 
 @inputs.reads_data
 def evaluate(
-    model: inputs.ModelPath,
-    data: inputs.Data,
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL|DATA", help="A folder that `tailwise train` wrote; with --predictions the labelled rows."
+        ),
+    ],
+    data: Annotated[
+        str | None, typer.Argument(metavar="DATA", help="Labelled rows: a file, a folder, - or a data set's name.")
+    ] = None,
+    predictions: Annotated[
+        Path | None,
+        typer.Option("--predictions", metavar="FILE", help="What another program predicted, in place of MODEL."),
+    ] = None,
     metrics: Metrics = None,
     k: inputs.K = 5,
     confidence: Confidence = 0.95,
+    propensity: inputs.PropensityName = None,
+    training: inputs.TrainingData = None,
     reading: inputs.Reading = inputs.UNTOLD,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
     """Judge a model on labelled rows, with intervals: precision, propensity-scored precision, coverage, the tail.
 
-    DATA that is a data set's name means its test rows.
+    DATA that is a data set's name, or a folder with training and test files, means its test rows. --predictions takes
+    JSON Lines, CSV, TSV, .npz and the output of omikuji, PECOS and napkinXC.
 
     Examples:
 
     tailwise evaluate my-model test.jsonl --text-columns title,abstract
 
     tailwise evaluate my-model eurlex-4k --metrics p@1,p@5,psp@5,recall@5:tail
-    """
-    output.set_quiet(quiet)
-    from tailwise.judging import default_metrics
 
-    wanted = split_names(metrics) or default_metrics(k)
-    tagger = inputs.open_tagger(model)
-    rows = inputs.read_rows(data, reading, part="test")
-    result = judge_one(model.resolve().name, tagger, rows, wanted, k, confidence)
+    tailwise evaluate --predictions omikuji.txt test.txt --training train.txt --propensity wikipedia
+    """
+    output.set_up(quiet, jobs)
+    from tailwise.errors import InvalidInput
+
+    if (data is None) == (predictions is None):
+        raise InvalidInput("pass MODEL and DATA, or --predictions FILE and DATA")
+    judged, rows = [predictions or Path(model)], model if data is None else data
+    trial, wanted = judge_all(judged, rows, reading, split_names(metrics), k, propensity, training)
+    result = trial.metrics(wanted, confidence or None)[trial.models[0].name]
+    say_speed(trial)
     if as_json:
-        output.emit_json({"data": rows.name, "rows": result.n_rows, "metrics": result.to_dict()["metrics"]})
+        output.emit_json({"data": trial.name, "rows": result.n_rows, "metrics": result.to_dict()["metrics"]})
     else:
         output.emit_table(result.table())
 
 
-def judge_one(
-    name: str, tagger: Tagger, rows: Rows, metrics: list[str], k: int = 5, confidence: float = 0.95
-) -> Evaluation:
+def judge_all(
+    models: list[Path],
+    data: str,
+    reading: inputs.Reading,
+    metrics: list[str],
+    k: int,
+    propensity: str | None = None,
+    training: str | None = None,
+) -> tuple[Trial, list[str]]:
+    """Models and prediction files on labelled rows, with word of what makes figures look better or worse than it is.
+
+    Returns also the metrics: those asked for, else the usual ones as far as the training labels are known.
+    """
+    from tailwise.data import Rows
+    from tailwise.judging import Training, default_metrics, judge
+    from tailwise.propensity import named_propensity
+
+    chosen = None if propensity is None else named_propensity(propensity)
+    depth = deepest(metrics or default_metrics(k), k)
+    known = None if training is None else Training.of_rows(inputs.read_rows(training, reading), chosen)
+    found = inputs.load(data, reading, part="test")
+    rows = Rows.of(found, "test")
+    judged = inputs.open_judged(models, rows.Y.shape[0], depth)
+    if known is None and found.has_test and all(path.is_file() for path in models):
+        known = Training.of_rows(Rows.of(found, "train"), chosen)
+    trial = judge(judged, rows, depth, training=known, propensity=chosen)
+    say_caveats(trial)
+    if not trial.has_training and not metrics:
+        output.warn("without --training DATA there are no propensity-scored metrics, and no head, torso and tail")
+        return trial, [name for name in default_metrics(k) if not name.startswith("ps") and ":" not in name]
+    return trial, metrics or default_metrics(k)
+
+
+def judge_one(name: str, tagger: Tagger, rows: Rows, metrics: list[str]) -> Evaluation:
     """The metrics of one tagger on labelled rows, with word of what nobody could have found and of the time it took."""
     from tailwise.judging import judge
 
-    trial = judge({name: tagger}, rows, deepest(metrics, k))
-    say_unseen(trial)
-    result = trial.metrics(metrics, confidence or None)[name]
+    trial = judge({name: tagger}, rows, deepest(metrics, 1))
+    say_caveats(trial)
+    result = trial.metrics(metrics)[name]
     say_speed(trial)
     return result
 
@@ -80,8 +131,15 @@ def deepest(metrics: list[str], k: int) -> int:
     return max([k, *(request.k or 0 for request in map(parse_metric, metrics))])
 
 
-def say_unseen(trial: Trial) -> None:
-    """Tell how many observed labels nobody could have found."""
+def say_caveats(trial: Trial) -> None:
+    """Tell what makes the figures look better or worse than the models are."""
+    n_rows = trial.Y.shape[0]
+    for name, count in trial.trained_on.items():
+        if count:
+            output.warn(
+                f"{name} was trained on {count:,} of these {n_rows:,} rows ({100 * count / n_rows:.1f} %), so the "
+                "figures say too little about new rows; `tailwise split` makes files to train and to judge on"
+            )
     if trial.unseen:
         share = 100 * trial.unseen / trial.Y.nnz
         output.warn(
@@ -93,5 +151,7 @@ def say_unseen(trial: Trial) -> None:
 def say_speed(trial: Trial) -> None:
     """Tell how long prediction took."""
     for judged in trial.models:
+        if judged.tagger is None:
+            continue
         rate = trial.Y.shape[0] / max(judged.seconds, 1e-9)
         output.say(f"{judged.name}: predicted {trial.Y.shape[0]:,} rows in {judged.seconds:.1f} s ({rate:,.0f} rows/s)")

@@ -21,7 +21,7 @@ def experiment(
     data: Annotated[
         str | None, typer.Option(help="losses: the folder with MNIST's idx files. The others: a data set's name.")
     ] = None,
-    n_jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; every core by default.")] = None,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -35,7 +35,7 @@ def experiment(
 
     tailwise experiment dropping --quick -o look
     """
-    output.set_quiet(quiet)
+    output.set_up(quiet, jobs)
     from tailwise.errors import InvalidInput
     from tailwise.experiments.catalogue import QUESTIONS, load_experiment
     from tailwise.experiments.running import run_experiment
@@ -53,7 +53,7 @@ def experiment(
     chosen = load_experiment(name)
     size = "quick" if quick else "full" if full else "default"
     folder = to or Path("results") / (name if size == "default" else f"{name}-{size}")
-    done = run_experiment(chosen, folder, size=size, seed=seed, n_jobs=n_jobs, data=data)
+    done = run_experiment(chosen, folder, size=size, seed=seed, n_jobs=jobs, data=data)
     if as_json:
         output.emit_json({"experiment": name, "folder": str(folder), "findings": done.findings, "table": done.rows})
     else:

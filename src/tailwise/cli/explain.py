@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tailwise.cli import inputs, output
-from tailwise.cli.suggest import read_text
+from tailwise.cli.suggest import open_text_tagger, read_text
 from tailwise.display import Table, visible
 
 
@@ -16,6 +16,7 @@ def explain(
     label: Annotated[str, typer.Argument(help="The label: its name or its id.")],
     text: Annotated[str | None, typer.Argument(help="The text; standard input where it is left out.")] = None,
     n: Annotated[int, typer.Option("-n", min=1, help="How many words of each kind.")] = 10,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -25,9 +26,9 @@ def explain(
 
     tailwise explain my-model Cerium "Catalytic oxidation of cerium in nuclear fuel"
     """
-    output.set_quiet(quiet)
+    output.set_up(quiet, jobs)
     whole = read_text(text)
-    tagger = inputs.open_tagger(model)
+    tagger = open_text_tagger(model)
     index = tagger.find_label(label)
     why = tagger.explain(whole, index)
     words = sorted(why.features(), key=lambda part: -part.value)

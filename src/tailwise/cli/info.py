@@ -8,23 +8,22 @@ from typing import Annotated, Any
 import typer
 
 from tailwise.cli import inputs, output
+from tailwise.cli.versions import installed, places
 from tailwise.models import model_class, model_names
 
 
 @inputs.reads_data
 def info(
     what: Annotated[
-        str,
+        str | None,
         typer.Argument(metavar="MODEL|DATA|NAME", help="A model folder, a data file, a data set's or a model's name."),
-    ],
+    ] = None,
     reading: inputs.Reading = inputs.UNTOLD,
-    labels: Annotated[
-        bool, typer.Option("--labels", help="List a model's labels with id, training rows and rarity.")
-    ] = False,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
-    """Describe a model folder, a data file, or the parameters of a kind of model.
+    """Describe a model folder, data, or the parameters of a kind of model; alone: versions, threads and folders.
 
     Examples:
 
@@ -34,12 +33,11 @@ def info(
 
     tailwise info dismec
     """
-    output.set_quiet(quiet)
-    path = Path(what)
-    if labels:
-        _emit_labels(inputs.open_tagger(path), as_json)
-        return
-    if path.is_dir():
+    output.set_up(quiet, jobs)
+    path = Path(what or "")
+    if what is None:
+        facts: dict[str, Any] = installed() | places()
+    elif path.is_dir():
         facts = _model_facts(path)
     elif not path.exists() and what.lower() in model_names():
         _emit_parameters(what, as_json)
@@ -96,21 +94,3 @@ def _emit_parameters(name: str, as_json: bool) -> None:
         return
     rows = [[parameter, shown[parameter], allowed[parameter]] for parameter in allowed]
     output.emit_table(Table(f"{name}: {summary}", ["parameter", "default", "takes"], rows, left=3))
-
-
-def _emit_labels(tagger: Any, as_json: bool) -> None:
-    from tailwise.display import Table
-    from tailwise.tagger import RARITIES
-
-    counts = tagger.model_.label_counts_.tolist()
-    rows = [
-        (name, label_id, count, RARITIES[slice_])
-        for name, label_id, count, slice_ in zip(
-            tagger.label_names_, tagger.label_ids_, counts, tagger.rarity_, strict=True
-        )
-    ]
-    rows.sort(key=lambda row: -row[2])
-    if as_json:
-        output.emit_json([dict(zip(("name", "id", "rows", "rarity"), row, strict=True)) for row in rows])
-    else:
-        output.emit_table(Table("", ["label", "id", "training rows", "rarity"], rows, left=2))

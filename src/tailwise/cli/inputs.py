@@ -18,11 +18,14 @@ import typer
 from tailwise.cli import output
 
 if TYPE_CHECKING:
+    from tailwise.data import Predictions
     from tailwise.data.labelled import Rows
     from tailwise.tagger import Tagger
 
 _PANEL = "How to read DATA"
 _SPELLED = {"tab": "\t", "\\t": "\t", "newline": "\n", "\\n": "\n"}  # what shells make hard to type
+_OPTIONS = ("propensity", "by_column", "by_time", "confidence", "spreadsheet_safe", "to")
+_FEATURE_SETTINGS = ("min_df", "max_df")
 _ENOUGH_ROWS = 10
 _NEARLY_EVERY = 0.9
 
@@ -114,6 +117,21 @@ FeatureBase = Annotated[
 ]
 
 
+PropensityName = Annotated[
+    str | None,
+    typer.Option(
+        "--propensity",
+        metavar="PROPENSITY",
+        help="How likely a relevant label was observed: jain:A,B, amazon, wikipedia, other, or a file of a number for "
+        "each label.",
+    ),
+]
+TrainingData = Annotated[
+    str | None,
+    typer.Option("--training", metavar="DATA", help="Training rows: how frequent labels are, where no model tells it."),
+]
+
+
 class Reading(NamedTuple):
     """The options that say how DATA is read, as given."""
 
@@ -146,7 +164,7 @@ UNTOLD = Reading()
 
 
 def reads_data(verb: Callable[..., None]) -> Callable[..., None]:
-    """Give a verb that takes ``reading`` the options of :class:`Reading` in its place; its errors speak of options."""
+    """Give a verb that takes ``reading`` the options of :class:`Reading` in its place."""
     signature = inspect.signature(verb, eval_str=True)
     hints = get_type_hints(Reading, include_extras=True)
     options = [
@@ -161,11 +179,8 @@ def reads_data(verb: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(verb)
     def run(**given: Any) -> None:
-        from tailwise.errors import spelled
-
         reading = Reading(**{name: given.pop(name) for name in Reading._fields})
-        with spelled(as_option):
-            verb(**given, reading=reading)
+        verb(**given, reading=reading)
 
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -173,11 +188,19 @@ def reads_data(verb: Callable[..., None]) -> Callable[..., None]:
 
 
 def as_option(name: str, value: Any) -> str:
-    """An argument of the library as the command takes it.
+    """An argument of the library as the command takes it; what is no option stays what Python has.
 
     >>> as_option("text_columns", ["title", "body"])
     '--text-columns title,body'
+    >>> as_option("C", 2)
+    'C=2'
     """
+    if name in _FEATURE_SETTINGS:
+        return f"--set-features {name}={value}"
+    if name not in (*Reading._fields, *_OPTIONS):
+        return f"{name}={value!r}"
+    if value is True:
+        return f"--{name.replace('_', '-')}"
     text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return f"--{name.replace('_', '-')} {text if text == '…' else shlex.quote(text)}"
 
@@ -269,7 +292,19 @@ def open_tagger(path: Path) -> Tagger:
 
 def open_taggers(paths: list[Path]) -> dict[str, Tagger]:
     """Taggers by the names of their folders; folders of the same name keep their whole path."""
-    names = [path.resolve().name for path in paths]
+    return {name: open_tagger(path) for name, path in _named(paths).items()}
+
+
+def open_judged(paths: list[Path], n_rows: int, k: int) -> dict[str, Tagger | Predictions]:
+    """As :func:`open_taggers`; what is a file is another program's predictions for ``n_rows`` rows, the first ``k``."""
+    from tailwise.data import read_predictions
+
     return {
-        str(path) if names.count(name) > 1 else name: open_tagger(path) for path, name in zip(paths, names, strict=True)
+        name: read_predictions(path, n_rows, k) if path.is_file() else open_tagger(path)
+        for name, path in _named(paths).items()
     }
+
+
+def _named(paths: list[Path]) -> dict[str, Path]:
+    names = [path.resolve().name for path in paths]
+    return {str(path) if names.count(name) > 1 else name: path for path, name in zip(paths, names, strict=True)}

@@ -13,17 +13,27 @@ from tailwise.display import Table, plain, visible
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no messages; errors still show.")]
 
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, help="At most this many threads; every core by default.")
+]
+
 _quiet = False
 
 
-def set_quiet(quiet: bool) -> None:
-    """Silence messages and progress bars for this process."""
+def set_up(quiet: bool, jobs: int | None = None) -> None:
+    """Silence messages and progress bars for this process, and bound its threads."""
     global _quiet
     _quiet = quiet
-    if quiet:
-        from tailwise.parallel import set_progress
+    from tailwise.parallel import set_jobs, set_progress
 
+    set_jobs(jobs)
+    if quiet:
         set_progress(False)
+
+
+def is_quiet() -> bool:
+    """Whether messages are silenced."""
+    return _quiet
 
 
 def say(message: str) -> None:
@@ -40,6 +50,14 @@ def warn(message: str) -> None:
 def emit(text: str) -> None:
     """A result: to standard output."""
     print(text, flush=True)
+
+
+def ask(question: str) -> bool:
+    """Whether the person at the terminal says yes; nobody there says no."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    print(f"{visible(question)} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def emit_json(value: Any) -> None:

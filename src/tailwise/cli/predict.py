@@ -24,6 +24,7 @@ def predict(
     ] = None,
     k: inputs.K = 5,
     reading: inputs.Reading = inputs.UNTOLD,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -38,7 +39,7 @@ def predict(
 
     tailwise predict my-model new.csv --text-columns body -o labels.csv
     """
-    output.set_quiet(quiet)
+    output.set_up(quiet, jobs)
     from tailwise.cli.predictions import as_json_lines, as_lines, suggested, write_predictions
     from tailwise.data.files import plain_suffix
     from tailwise.errors import InvalidInput

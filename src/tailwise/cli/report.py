@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tailwise.cli import inputs, output
-from tailwise.cli.evaluate import say_speed, say_unseen
+from tailwise.cli.evaluate import say_caveats, say_speed
 
 
 @inputs.reads_data
@@ -17,8 +17,10 @@ def report(
     data: inputs.Data,
     to: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The HTML file to write.")],
     k: inputs.K = 5,
+    propensity: inputs.PropensityName = None,
     title: Annotated[str | None, typer.Option(help="The report's title.")] = None,
     reading: inputs.Reading = inputs.UNTOLD,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -28,14 +30,16 @@ def report(
 
     tailwise report my-model other-model test.jsonl --text-columns title,abstract -o report.html
     """
-    output.set_quiet(quiet)
+    output.set_up(quiet, jobs)
     from tailwise.atomic import write_whole
     from tailwise.experiments.report import CANDIDATES, build_report
     from tailwise.judging import judge
+    from tailwise.propensity import named_propensity
 
     rows = inputs.read_rows(data, reading, part="test")
-    trial = judge(inputs.open_taggers(models), rows, max(k, CANDIDATES))
-    say_unseen(trial)
+    chosen = None if propensity is None else named_propensity(propensity)
+    trial = judge(inputs.open_taggers(models), rows, max(k, CANDIDATES), propensity=chosen)
+    say_caveats(trial)
     say_speed(trial)
     html = build_report(trial, k=k, title=title)
     write_whole(to, html)

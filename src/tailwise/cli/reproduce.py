@@ -23,6 +23,7 @@ def reproduce(
     to: Annotated[Path, typer.Option("--output", "-o", help="Folder for table.md, table.csv and table.html.")] = Path(
         "results/reproduce"
     ),
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -36,7 +37,7 @@ def reproduce(
 
     tailwise reproduce --dataset bibtex --train bibtex-train.arff --test bibtex-test.arff --methods leml,cplst,sleec
     """
-    output.set_quiet(quiet)
+    output.set_up(quiet, jobs)
     from tailwise.data import load_dataset
     from tailwise.errors import InvalidInput
     from tailwise.experiments import reproduce as work

@@ -23,6 +23,7 @@ def split(
     ] = None,
     seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
     reading: inputs.Reading = inputs.UNTOLD,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -36,7 +37,7 @@ def split(
 
     tailwise split records.xlsx -o parts --by-time published
     """
-    output.set_quiet(quiet)
+    output.set_up(quiet, jobs)
     from tailwise.atomic import told_when_unwritable
     from tailwise.data import TextDataset, split_file
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tailwise.cli import inputs, output
+
+if TYPE_CHECKING:
+    from tailwise.tagger import Tagger
 
 
 def read_text(text: str | None) -> str:
@@ -15,6 +19,8 @@ def read_text(text: str | None) -> str:
     from tailwise.errors import InvalidInput
 
     if text is None or text == "-":
+        if text is None and sys.stdin.isatty():
+            output.say("type or paste the text, and end it with Ctrl-D on a line of its own:")
         # The bytes: depending on the locale sys.stdin would let wrong ones pass.
         try:
             text = sys.stdin.buffer.read().decode("utf-8-sig")
@@ -25,10 +31,23 @@ def read_text(text: str | None) -> str:
     return text
 
 
+def open_text_tagger(model: Path) -> Tagger:
+    """The tagger in a model folder; refused where it takes numeric rows."""
+    from tailwise.errors import InvalidInput
+
+    tagger = inputs.open_tagger(model)
+    if tagger.features_ is None:
+        raise InvalidInput(
+            f"{model} was trained on numeric rows, not on texts; `tailwise predict` reads rows from a file"
+        )
+    return tagger
+
+
 def suggest(
     model: inputs.ModelPath,
     text: Annotated[str | None, typer.Argument(help="The text; standard input where it is left out.")] = None,
     k: inputs.K = 5,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -40,9 +59,9 @@ def suggest(
 
     pdftotext paper.pdf - | tailwise suggest my-model -k 10
     """
-    output.set_quiet(quiet)
+    output.set_up(quiet, jobs)
     whole = read_text(text)
-    tagger = inputs.open_tagger(model)
+    tagger = open_text_tagger(model)
     x = tagger.rows([whole])
     if x.nnz == 0:
         output.warn("no word of this text was seen in training; these labels are what the model says of an empty text")

@@ -37,9 +37,11 @@ def train(
         float,
         typer.Option("--holdout", min=0, max=0.9, help="Hold out this share of the rows, and judge the model on them."),
     ] = 0.0,
+    propensity: inputs.PropensityName = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is there already.")] = False,
     reading: inputs.Reading = inputs.UNTOLD,
     seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; all cores by default.")] = None,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -55,7 +57,7 @@ def train(
 
     tailwise train eurlex-4k -o my-model --model parabel --set n_trees=1
     """
-    output.set_quiet(quiet)
+    output.set_up(quiet, jobs)
     from tailwise.cli.evaluate import judge_one
     from tailwise.cli.training import make_tagger, train_tagger
     from tailwise.data import Rows, split_rows
@@ -71,8 +73,8 @@ def train(
         held.append(rows.take(test))
         return rows.take(training)
 
-    tagger = make_tagger(model, settings or [], feature_settings or [], tail=tail, seed=seed, jobs=jobs)
-    facts = train_tagger(tagger, read, model_path)
+    tagger = make_tagger(model, settings or [], feature_settings or [], tail=tail, seed=seed, propensity=propensity)
+    facts = train_tagger(tagger, read, model_path, overwrite=overwrite)
     for rows in held:
         result = judge_one(model_path.resolve().name, tagger, rows, default_metrics())
         output.say(

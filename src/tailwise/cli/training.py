@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 import tailwise
+from tailwise.atomic import OutputError
 from tailwise.by_size import BySize
-from tailwise.cli.output import say, warn
+from tailwise.cli.output import ask, say, warn
 from tailwise.cli.settings import parse_settings
 from tailwise.data import Rows, TextFeatures
 from tailwise.display import describe
@@ -20,24 +21,36 @@ from tailwise.measure import Clock, measured
 from tailwise.models import make_model, model_class
 from tailwise.parameters import check_parameters, signature_of
 from tailwise.persistence import is_replaceable
+from tailwise.persistence.manifest import MANIFEST
+from tailwise.propensity import named_propensity
 from tailwise.tagger import Tagger
 
 
 def make_tagger(
-    name: str, settings: list[str], feature_settings: list[str], *, tail: float, seed: int, jobs: int | None
+    name: str,
+    settings: list[str],
+    feature_settings: list[str],
+    *,
+    tail: float,
+    seed: int,
+    propensity: str | None = None,
 ) -> Tagger:
     """The unfitted tagger that the options ask for; a wrong one is refused here, before any data is read."""
 
+    known = None if propensity is None else named_propensity(propensity)
+
     def model(name: str) -> Any:
         cls = model_class(name)
-        usual = {"random_state": seed, "n_jobs": jobs}
-        chosen = {key: value for key, value in usual.items() if key in signature_of(cls) and value is not None}
+        usual = {"random_state": seed} | ({} if known is None else {"propensity": known})
+        chosen = {key: value for key, value in usual.items() if key in signature_of(cls)}
         made = make_model(name, **chosen | parse_settings(cls, settings))
-        return tailwise.PropensityReranker(made, tail=tail) if tail else made
+        return tailwise.PropensityReranker(made, tail=tail, propensity=known) if tail else made
 
     features = parse_settings(TextFeatures, feature_settings, "--set-features")
     tagger = Tagger(
-        _by_size(model) if name == "auto" else model(name), features=TextFeatures(**features) if features else None
+        _by_size(model) if name == "auto" else model(name),
+        features=TextFeatures(**features) if features else None,
+        propensity=known,
     )
     check_parameters(tagger)
     return tagger
@@ -50,9 +63,9 @@ def _by_size(model: Callable[[str], Any]) -> BySize:
         raise InvalidInput(f"{error}. --model auto chooses dismec or parabel; name one of them with --model") from error
 
 
-def train_tagger(tagger: Tagger, read: Callable[[], Rows], path: Path) -> dict[str, Any]:
+def train_tagger(tagger: Tagger, read: Callable[[], Rows], path: Path, *, overwrite: bool = False) -> dict[str, Any]:
     """Read, fit and save; returns what was done and what it cost."""
-    check_writable(path)
+    check_writable(path, overwrite=overwrite)
     clock = Clock()
 
     def step(name: str, what: str) -> None:
@@ -85,14 +98,18 @@ def train_tagger(tagger: Tagger, read: Callable[[], Rows], path: Path) -> dict[s
     }
 
 
-def check_writable(path: Path) -> None:
-    """Refuse an output that could not be replaced, before hours of training."""
+def check_writable(path: Path, *, overwrite: bool = False) -> None:
+    """Refuse an output that could not be written or that nobody said to replace, before hours of training."""
     path = Path(path)
     if not is_replaceable(path):
         raise InvalidInput(f"--output {path} exists and is not a tailwise model; choose another folder or remove it")
+    if (path / MANIFEST).exists() and not overwrite and not ask(f"{path} holds a model already; replace it?"):
+        raise InvalidInput(
+            f"--output {path} holds a model already; replace it with --overwrite, or choose another folder"
+        )
     parent = next(p for p in [path.absolute().parent, *path.absolute().parents] if p.exists())
     if not os.access(parent, os.W_OK):
-        raise InvalidInput(f"--output {path} cannot be written: {parent} is not writable")
+        raise OutputError(f"--output {path} cannot be written: {parent} is not writable")
 
 
 def report_oddities(rows: Rows) -> None:

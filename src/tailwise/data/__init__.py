@@ -5,9 +5,10 @@ from tailwise.data.dataset import Dataset, TextDataset
 from tailwise.data.download import cache_folder, fetch, is_cached
 from tailwise.data.labelled import Rows
 from tailwise.data.libsvm import read_libsvm, read_libsvm_files, write_libsvm
-from tailwise.data.loading import encode_labels, load_dataset
+from tailwise.data.loading import load_dataset
 from tailwise.data.locate import FORMATS, ROW_FORMATS, detect_format, read_names
 from tailwise.data.missing import drop_labels, planted_propensity
+from tailwise.data.predictions import Predictions, read_predictions
 from tailwise.data.record_writing import write_records
 from tailwise.data.records import read_records, read_texts
 from tailwise.data.registry import REGISTRY, RegisteredDataset, find_registered
@@ -25,6 +26,7 @@ __all__ = [
     "ROW_FORMATS",
     "TEXT_FORMATS",
     "Dataset",
+    "Predictions",
     "RegisteredDataset",
     "Rows",
     "Split",
@@ -35,7 +37,6 @@ __all__ = [
     "convert",
     "detect_format",
     "drop_labels",
-    "encode_labels",
     "fetch",
     "find_registered",
     "is_cached",
@@ -47,6 +48,7 @@ __all__ = [
     "read_libsvm_files",
     "read_mulan_labels",
     "read_names",
+    "read_predictions",
     "read_records",
     "read_split",
     "read_texts",

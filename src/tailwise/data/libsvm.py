@@ -18,7 +18,7 @@ from scipy import sparse
 
 from tailwise.data import rows
 from tailwise.data.files import LineBlock, shown
-from tailwise.errors import DataFormatError, InvalidInput
+from tailwise.errors import DataFormatError, InvalidInput, argument
 from tailwise.validation import check_choice, check_number
 
 MARK = b"# tailwise libsvm"
@@ -160,14 +160,16 @@ def _align(parts: list[_Part], word: str, base: int | None, width: int | None) -
         base = _find_base(parts, word) if told_base is None else told_base
     elif told_base is not None and told_base != base:
         told_by = next(part.path for part in parts if part.header is not None)
-        raise DataFormatError(told_by, 1, f"{word}s from {told_base}", f"{word}s from {base}, as {word}_base says")
+        raise DataFormatError(
+            told_by, 1, f"{word}s from {told_base}", f"{word}s from {base}, as {argument(f'{word}_base', base)} says"
+        )
     told_width = _agreed(parts, f"n_{word}s")
     needed = told_width or 1
     for part in parts:
         matrix = part.matrices[word]
         if base and matrix.nnz and matrix.indices.min() == 0:
             row = int(np.searchsorted(matrix.indptr, int(np.argmin(matrix.indices)), side="right"))
-            expected = f"{word}s that count from 1 (is it {word}_base=0?)"
+            expected = f"{word}s that count from 1 (is it {argument(f'{word}_base', 0)}?)"
             line = None if part.header is None else row + 1
             raise DataFormatError(part.path, line, f"{word} 0 in row {row:,}", expected)
         found = int(matrix.indices.max(initial=-1)) + 1 - base
@@ -199,11 +201,11 @@ def _find_base(parts: list[_Part], word: str) -> int:
     path = parts[0].path
     if word == "label":
         found = f"labels from {smallest:,}, and nothing that tells whether they count from 0 or from 1"
-        ways = f"label_base=0 or label_base=1 (--label-base), or a first line {_EXAMPLE!r}"
+        ways = f"{argument('label_base', 0)} or {argument('label_base', 1)}, or a first line {_EXAMPLE!r}"
         raise DataFormatError(path, None, found, ways)
     warnings.warn(
-        f"{path}: features are taken to count from 1, the format's custom; pass feature_base=1 or feature_base=0 to "
-        "settle it",
+        f"{path}: features are taken to count from 1, the format's custom; pass "
+        f"{argument('feature_base', 1)} or {argument('feature_base', 0)} to settle it",
         stacklevel=5,
     )
     return 1

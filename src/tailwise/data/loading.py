@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from scipy import sparse
 
 from tailwise.data.arff import read_arff
@@ -15,11 +14,13 @@ from tailwise.data.download import fetch
 from tailwise.data.files import plain_name
 from tailwise.data.libsvm import read_libsvm_files
 from tailwise.data.locate import FORMATS, Sources, detect_format, locate, read_names
+from tailwise.data.pairs import Pair, read_pair
 from tailwise.data.records import Columns, scan_records
 from tailwise.data.registry import REGISTRY, find_registered
 from tailwise.data.tables import TEXT_FORMATS, Layout
 from tailwise.data.xmc import read_xmc, read_xmc_split
-from tailwise.errors import DataFormatError, InvalidInput
+from tailwise.errors import DataFormatError, InvalidInput, argument
+from tailwise.label_lists import encode_labels
 from tailwise.validation import check_choice
 
 
@@ -65,7 +66,8 @@ def load_dataset(
     path : str or Path
         A name of the registry (fetched once, then cached), a file, or a folder. In a folder the files are told by
         name: ``train``/``trn`` and ``test``/``tst`` (or ``dev``/``valid``); ``*_trSplit`` and ``*_tstSplit`` beside one
-        data file; Mulan's ``.xml`` beside ``.arff``; ``label_names`` (.txt or .json) and ``feature_names.txt``.
+        data file; ``trn_X_Xf`` beside ``trn_X_Y``, or PECOS's ``X.trn.npz`` beside ``Y.trn.npz``; Mulan's ``.xml``
+        beside ``.arff``; ``label_names`` (.txt or .json) and ``feature_names.txt``.
     test : str or Path, optional
         The test file that goes with the training file ``path``.
     format : str, optional
@@ -94,7 +96,7 @@ def load_dataset(
     if not Path(path).exists():
         return _load_registered(str(path), options, unit_rows)
     sources = locate(path, test)
-    kind = format or detect_format(sources.train)
+    kind = format or ("pairs" if sources.labels else detect_format(sources.train))
     name = plain_name(path)
     if kind in TEXT_FORMATS:
         return _load_texts(sources, kind, options, _names_given(label_names, sources), name)
@@ -123,23 +125,32 @@ def _load_rows(sources: Sources, kind: str, options: _Options) -> Dataset:
     reading = {"duplicates": options.duplicates, "n_jobs": options.n_jobs}
     if sources.splits is not None:
         return Dataset(*read_xmc_split(sources.train, *sources.splits, column=options.split_column, **reading))  # type: ignore[arg-type]
+    if sources.labels is not None:
+        X_files = [sources.train] if sources.test is None else [sources.train, sources.test]
+        pairs = map(Pair, X_files, sources.labels)
+        return _joined(sources, [read_pair(pair, **reading) for pair in pairs])  # type: ignore[arg-type]
     paths = [sources.train] if sources.test is None else [sources.train, sources.test]
     if kind == "libsvm":
         bases = {"label_base": options.label_base, "feature_base": options.feature_base}
-        parts = read_libsvm_files(paths, **bases, **reading)  # type: ignore[arg-type]
-    else:
-        parts = [read_xmc(path, **reading) for path in paths]  # type: ignore[arg-type]
-        for matrix, other, word in zip(parts[0], parts[-1], ("features", "labels"), strict=True):
-            if matrix.shape[1] != other.shape[1]:
-                expected = f"{matrix.shape[1]:,} {word}, as in {sources.train}"
-                raise DataFormatError(sources.test, 1, f"{other.shape[1]:,} {word}", expected)
+        return _joined(sources, read_libsvm_files(paths, **bases, **reading))  # type: ignore[arg-type]
+    return _joined(sources, [read_xmc(path, **reading) for path in paths])  # type: ignore[arg-type]
+
+
+def _joined(sources: Sources, parts: list[tuple[sparse.csr_array, sparse.csr_array]]) -> Dataset:
+    """Training and test rows as one data set, where they have the same columns."""
+    for matrix, other, word in zip(parts[0], parts[-1], ("features", "labels"), strict=True):
+        if matrix.shape[1] != other.shape[1]:
+            expected = f"{matrix.shape[1]:,} {word}, as in {sources.train}"
+            raise DataFormatError(sources.test, 1, f"{other.shape[1]:,} {word}", expected)
     return Dataset(*(matrix for part in parts for matrix in part))
 
 
 def _load_arff(sources: Sources, label_names: Any) -> Dataset:
     xml = sources.label_names if label_names is None else label_names
     if xml is None:
-        raise InvalidInput(f"{sources.train} needs its labels: pass label_names= the Mulan xml file")
+        raise InvalidInput(
+            f"{sources.train} needs its labels: pass {argument('label_names', 'labels.xml')}, the Mulan file"
+        )
     labels = xml if isinstance(xml, str | Path) else list(xml)
     train = read_arff(sources.train, labels)
     test = None if sources.test is None else read_arff(sources.test, labels)
@@ -188,23 +199,6 @@ def _sorted_ids(ids: set[str]) -> list[str]:
     return sorted(ids)
 
 
-def encode_labels(labels: Sequence[Sequence[str]], ids: Sequence[str]) -> sparse.csr_array:
-    """Lists of labels as a binary (rows, len(ids)) matrix.
-
-    >>> encode_labels([["b"], ["a", "b"]], ["a", "b"]).toarray()
-    array([[0., 1.],
-           [1., 1.]], dtype=float32)
-    """
-    column = {label: place for place, label in enumerate(ids)}
-    cuts = np.cumsum([0, *(len(row) for row in labels)])
-    columns = np.fromiter((column[label] for row in labels for label in row), np.int32, int(cuts[-1]))
-    matrix = sparse.csr_array(
-        (np.ones(columns.size, np.float32), columns, cuts.astype(np.int32)), shape=(len(labels), len(ids))
-    )
-    matrix.sort_indices()
-    return matrix
-
-
 def _names_given(label_names: Any, sources: Sources) -> Any:
     chosen = sources.label_names if label_names is None else label_names
     return read_names(chosen) if isinstance(chosen, str | Path) else chosen
@@ -217,7 +211,7 @@ def _by_id(names: Any, ids: list[str]) -> list[str]:
         return [names.get(label, label) for label in ids]
     if len(names) != len(ids):
         raise InvalidInput(
-            f"label_names has {len(names):,} entries but the files have {len(ids):,} labels; pass a dict by id"
+            f"label_names has {len(names):,} entries but the files have {len(ids):,} labels; name them by id"
         )
     return list(names)
 

@@ -18,6 +18,7 @@ from tailwise.data.files import (
     split_lines,
 )
 from tailwise.data.libsvm import MARK
+from tailwise.data.pairs import find_pairs, find_partner
 from tailwise.data.tables import TEXT_FORMATS
 from tailwise.errors import DataFormatError, InvalidInput, argument
 
@@ -47,13 +48,16 @@ _NAMES = 'a list ["name", …], an object {"id": "name", …}, or lines {"title"
 
 
 class Sources(NamedTuple):
-    """The files of a data set; ``splits`` are those of the split form, where ``train`` holds all rows."""
+    """The files of a data set; ``splits`` are those of the split form, where ``train`` holds all rows; ``labels``
+    are the files of Y where ``train`` and ``test`` hold X alone.
+    """
 
     train: Path
     test: Path | None = None
     label_names: Path | None = None
     feature_names: Path | None = None
     splits: tuple[Path, Path] | None = None
+    labels: tuple[Path, ...] | None = None
 
 
 def detect_format(path: str | Path) -> str:
@@ -62,6 +66,8 @@ def detect_format(path: str | Path) -> str:
     suffix = plain_suffix(path)
     if suffix in _BY_SUFFIX:
         return _BY_SUFFIX[suffix]
+    if suffix == ".npz":
+        raise DataFormatError(path, None, "one matrix", "X and Y side by side, such as X.trn.npz and Y.trn.npz")
     head = read_bytes(path, 4096).removeprefix(b"\xef\xbb\xbf")
     line = head.partition(b"\n")[0]
     if head.startswith(b"PAR1"):
@@ -84,6 +90,9 @@ def locate(path: str | Path, test: str | Path | None = None) -> Sources:
     path = Path(path)
     if not path.is_dir():
         train = check_file(path)
+        pair = find_partner(train)
+        if pair is not None and test is None:
+            return Sources(pair.X, labels=(pair.Y,))
         labels = _mulan_xml(train) if plain_suffix(train) == ".arff" else None
         return Sources(train, None if test is None else check_file(test), labels)
     files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
@@ -100,6 +109,10 @@ def _locate_in(folder: Path, files: list[Path]) -> Sources:
         for file in files
         if plain_suffix(file) in _BY_SUFFIX.keys() | _BY_CONTENT and file not in (label_names, feature_names)
     ]
+    pairs = find_pairs(files)
+    if "train" in pairs:
+        X, Y = zip(*(pairs[split] for split in ("train", "test") if split in pairs), strict=True)
+        return Sources(X[0], X[1] if len(X) > 1 else None, label_names, feature_names, labels=Y)
     splits = [
         _only(folder, [file for file in data if _squeezed(file).endswith(end)], end) for end in ("trsplit", "tstsplit")
     ]
@@ -160,7 +173,7 @@ def _only(folder: Path, files: list[Path], what: str) -> Path | None:
     if len(files) > 1:
         names = ", ".join(file.name for file in files)
         raise InvalidInput(
-            f"{folder} has several {what} files ({names}); pass the one to read, and test= its test file"
+            f"{folder} has several {what} files ({names}); leave one of them there, or pass the path of a file"
         )
     return files[0] if files else None
 

@@ -13,7 +13,7 @@ from typing import Any
 from tailwise.atomic import writing
 from tailwise.data.files import shown
 from tailwise.data.label_cells import SEPARATOR, find_separator, split_labels
-from tailwise.errors import InvalidInput, import_extra
+from tailwise.errors import InvalidInput, argument, import_extra
 from tailwise.validation import check_choice
 
 WRITTEN_FORMATS = ("jsonl", "csv", "tsv", "parquet")
@@ -41,7 +41,7 @@ def write_records(
     if not len(texts):
         raise InvalidInput(f"texts is empty; {path} needs at least one row")
     if spreadsheet_safe and format not in ("csv", "tsv"):
-        raise InvalidInput(f"spreadsheet_safe is for csv and tsv, not for format={format!r}; leave it out")
+        raise InvalidInput(f"{argument('spreadsheet_safe', True)} is for csv and tsv, not for {format}; leave it out")
     for number, (text, row) in enumerate(zip(texts, labels, strict=True), start=1):
         _check_record(path, number, text, row)
     with writing(path) as file:

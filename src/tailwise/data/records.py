@@ -100,7 +100,7 @@ def scan_records(
         check_choice("duplicates", columns.duplicates, ("refuse", "merge"))
     if columns.separator == "":
         raise InvalidInput(
-            f"label_separator='' separates nothing; pass one, such as {argument('label_separator', ';')}"
+            f"{argument('label_separator', '')} separates nothing; pass one, such as {argument('label_separator', ';')}"
         )
     path = check_file(path)
 
@@ -119,7 +119,8 @@ def scan_records(
     label: str | None = None
     for line, row in table_rows(path, format, layout, facts, wanted):
         if not text:
-            text, label = choose(line, list(row))
+            # The names stand on the first line of a table, and on each line of JSON.
+            text, label = choose(line if format == "jsonl" else 1, list(row))
         texts.append(_text_of(path, line, row, text))
         if label is not None:
             _check_column(path, line, row, "label", label)
@@ -163,7 +164,7 @@ def _choose_text(path: Path, line: int, names: Sequence[str], asked: Sequence[st
     if asked is not None:
         chosen = (asked,) if isinstance(asked, str) else tuple(asked)
         if not chosen:
-            raise InvalidInput("text_columns is empty; name at least one column")
+            raise InvalidInput(f"{argument('text_columns', [])} names no column; name at least one")
         return tuple(_named(path, line, names, "text", column) for column in chosen)
     for columns in _TEXT_COLUMNS:
         found = [find_column(path, line, names, column) for column in columns]

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from tailwise.atomic import writing
 from tailwise.data.files import LIMIT_SETTING, LineBlock, line_blocks, max_bytes, shown, too_large
-from tailwise.errors import DataFormatError, InvalidInput
+from tailwise.errors import DataFormatError, InvalidInput, argument
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.text import parsing
 from tailwise.parallel import count_jobs, map_blocks, progress, row_blocks
@@ -161,7 +161,7 @@ def _sort(
     line = block.line_at(int(starts[row]))
     if duplicates == "refuse":
         found = f"{word} {matrix.indices[twice[0]]} twice"
-        raise DataFormatError(path, line, found, f"each {word} once a row, or duplicates='merge'")
+        raise DataFormatError(path, line, found, f"each {word} once a row, or {argument('duplicates', 'merge')}")
     matrix.has_canonical_format = False
     matrix.sum_duplicates()
     if not np.isfinite(matrix.data).all():

@@ -13,7 +13,7 @@ from tailwise.data.libsvm import write_libsvm
 from tailwise.data.loading import load_dataset
 from tailwise.data.record_writing import WRITTEN_FORMATS, write_records
 from tailwise.data.xmc import write_xmc
-from tailwise.errors import InvalidInput
+from tailwise.errors import InvalidInput, argument
 from tailwise.validation import check_choice
 
 SUFFIXES = {"xmc": ".txt", "libsvm": ".svm", "jsonl": ".jsonl", "csv": ".csv", "tsv": ".tsv", "parquet": ".parquet"}
@@ -57,10 +57,12 @@ def write_dataset(
     check_choice("format", kind, tuple(SUFFIXES))
     is_text = isinstance(data, TextDataset)
     if is_text != (kind in WRITTEN_FORMATS):
-        fix = "vectorize() it first" if is_text else "only a TextDataset holds texts; write xmc or libsvm"
-        raise InvalidInput(f"format={kind!r} cannot hold a {type(data).__name__}; {fix}")
+        fix = "vectorize() them first" if is_text else "write xmc or libsvm"
+        raise InvalidInput(
+            f"{argument('format', kind)} cannot hold {'texts' if is_text else 'rows of features'}; {fix}"
+        )
     if spreadsheet_safe and not is_text:
-        raise InvalidInput(f"spreadsheet_safe is for csv and tsv, not for format={kind!r}; leave it out")
+        raise InvalidInput(f"{argument('spreadsheet_safe', True)} is for csv and tsv, not for {kind}; leave it out")
     options = {"label_separator": label_separator, "spreadsheet_safe": spreadsheet_safe}
     if not data.has_test and (path.suffix or format):
         _write_split(data, "train", path, kind, options)

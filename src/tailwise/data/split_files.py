@@ -12,7 +12,7 @@ import numpy as np
 
 from tailwise.atomic import writing
 from tailwise.data.dataset import Dataset, TextDataset
-from tailwise.data.files import check_file
+from tailwise.data.files import check_file, plain_suffix, shown
 from tailwise.data.loading import load_dataset
 from tailwise.data.locate import detect_format
 from tailwise.data.record_writing import write_rows
@@ -115,9 +115,12 @@ def _check_targets(path: Path, targets: Sequence[Path]) -> None:
 
 def _values(path: Path, lines: Sequence[int], rows: Sequence[dict[str, Any]], column: str) -> list[Any]:
     name = find_column(path, lines[0], list(rows[0]), column)
+    if name is None:
+        first = lines[0] if plain_suffix(path) in (".jsonl", ".ndjson") else 1
+        raise DataFormatError(path, first, f"the columns {listed(list(rows[0]))}", f"the column {column!r} to split by")
     values = []
     for line, row in zip(lines, rows, strict=True):
-        if name is None or name not in row:
+        if name not in row:
             raise DataFormatError(path, line, f"the columns {listed(list(row))}", f"the column {column!r} to split by")
         if row[name] is None or row[name] == "":
             raise DataFormatError(path, line, f"nothing in the column {name!r}", "a value in each row to split by")
@@ -136,10 +139,10 @@ def _moments(path: Path, lines: Sequence[int], values: Sequence[Any], column: st
                 when = value if isinstance(value, datetime) else datetime.fromisoformat(value.strip())
             except ValueError as error:
                 expected = f"a number or a date such as 2024-12-31 in the column {column!r}"
-                raise DataFormatError(path, line, repr(value), expected) from error
+                raise DataFormatError(path, line, shown(str(value)), expected) from error
             moments.append((True, (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()))
         if moments[-1][0] != moments[0][0] or not np.isfinite(moments[-1][1]):
-            raise DataFormatError(path, line, repr(value), f"dates or numbers throughout the column {column!r}")
+            raise DataFormatError(path, line, shown(str(value)), f"dates or numbers throughout the column {column!r}")
     return np.array([moment for _, moment in moments])
 
 

@@ -20,6 +20,7 @@ TEXT_FORMATS = ("jsonl", "csv", "tsv", "parquet", "xlsx")
 QUOTINGS = ("minimal", "none")
 _DELIMITERS = (",", ";", "\t", "|")
 _PARQUET_ROWS = 256
+_MOST_NAMES, _LONGEST_NAME = 30, 40
 _BYTES_A_ROW = 64  # of the objects that hold a row, however short
 
 Row = dict[str, Any]
@@ -56,7 +57,8 @@ def table_rows(
 
 def listed(names: Sequence[str]) -> str:
     """Names of columns as a message shows them."""
-    return ", ".join(name if name.isprintable() else shown(name) for name in names)
+    cut = [shown(name) if len(name) > _LONGEST_NAME or not name.isprintable() else name for name in names[:_MOST_NAMES]]
+    return ", ".join(cut) + (f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else "")
 
 
 def _json_rows(path: Path, text: str) -> Iterator[tuple[int, Row]]:
@@ -136,7 +138,7 @@ def _parquet_rows(path: Path, wanted: Wanted | None) -> Iterator[tuple[int, Row]
                 raise DataFormatError(path, None, f"the columns {listed(names)}", "column names that differ")
             columns = set(names) if wanted is None else wanted(1, names)
             number, room = 0, max_bytes()
-            if _claimed_bytes(file.metadata, columns) > room:
+            if _claimed_bytes(file.metadata) > room:
                 raise too_large(path, None, "more bytes than that when unpacked")
             in_order = [name for name in names if name in columns]
             for batch in file.iter_batches(batch_size=_PARQUET_ROWS, columns=in_order):
@@ -152,11 +154,12 @@ def _parquet_rows(path: Path, wanted: Wanted | None) -> Iterator[tuple[int, Row]
         raise DataFormatError(path, None, f"damaged or foreign data ({why})", "a Parquet file") from error
 
 
-def _claimed_bytes(metadata: Any, columns: set[str]) -> int:
-    """The unpacked bytes of some columns, as the file itself says."""
-    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    chunks = [group.column(j) for group in groups for j in range(group.num_columns)]
-    return sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema.split(".")[0] in columns)
+def _claimed_bytes(metadata: Any) -> int:
+    """The unpacked bytes of all columns, as the file itself says.
+
+    What it says of one column cannot be asked for: pyarrow ends the process where that is damaged.
+    """
+    return sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
 
 
 def _parquet_batch(path: Path, before: int, batch: Any) -> list[Row]:

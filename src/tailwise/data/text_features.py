@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import strip_accents_unicode
 
 from tailwise import persistence
-from tailwise.errors import InvalidInput, NotFitted
+from tailwise.errors import InvalidInput, NotFitted, argument
 from tailwise.kernels.text import terms as kernels
 from tailwise.parallel import map_blocks
 from tailwise.parameters import Constraint, Flag, Integer, OrNone, check_parameters
@@ -159,8 +159,8 @@ class TextFeatures(persistence.Saveable, TransformerMixin, BaseEstimator):
         self.idf_ = np.concatenate([part.idf for part in parts])
         if not self.vocabulary_:
             raise InvalidInput(
-                f"no term is left after min_df={self.min_df}, max_df={self.max_df} on {len(texts):,} texts; "
-                "lower min_df or raise max_df"
+                f"no term is left of {len(texts):,} texts with {argument('min_df', self.min_df)} and "
+                f"{argument('max_df', self.max_df)}; lower min_df or raise max_df"
             )
         return self
 

@@ -13,10 +13,10 @@ from scipy import sparse
 
 from tailwise.data import rows
 from tailwise.data.files import read_bytes, shown
-from tailwise.errors import DataFormatError
+from tailwise.errors import DataFormatError, argument
 from tailwise.validation import check_number
 
-_HEADER = "the header 'rows features labels', three integers (for a file without a header use format='libsvm')"
+_HEADER = "the header 'rows features labels', three integers"
 _LONGEST_HEADER, _LONGEST_NUMBER = 1000, 100  # Python refuses to convert integers of thousands of digits
 
 
@@ -101,7 +101,8 @@ def read_xmc_split(
 def _read_header(path: Path, line: bytes) -> tuple[int, int, int]:
     fields = line[:_LONGEST_HEADER].split()
     if len(fields) != 3 or not all(field.isdigit() and int(field) <= rows.LARGEST_INDEX for field in fields):
-        raise DataFormatError(path, 1, shown(line.strip()) if line else "an empty file or line", _HEADER)
+        other = f"{_HEADER} (for a file without a header use {argument('format', 'libsvm')})"
+        raise DataFormatError(path, 1, shown(line.strip()) if line else "an empty file or line", other)
     n_rows, n_features, n_labels = (int(field) for field in fields)
     if n_features == 0 or n_labels == 0:
         raise DataFormatError(path, 1, shown(line.strip()), f"at least one feature and one label in {_HEADER}")

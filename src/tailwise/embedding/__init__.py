@@ -1,4 +1,4 @@
-"""Embedding models, trained with torch: GLaS, SampledSoftmax, BinaryNetwork; and the retrieval of labels.
+"""Embedding models: GLaS, SampledSoftmax, BinaryNetwork with torch, WSABIE without; and the retrieval of labels.
 
 Importing this room does not import torch; training does, and says which extra to install where it is missing.
 """
@@ -9,10 +9,12 @@ from tailwise.embedding.glas import GLaS
 from tailwise.embedding.index import ExactIndex, LabelIndex, RecallReport, recall_report
 from tailwise.embedding.sampled_softmax import SampledSoftmax
 from tailwise.embedding.sampling import SAMPLERS, WEIGHTINGS, Draw, implicit_margin, weights_for
+from tailwise.embedding.wsabie import WSABIE
 
 __all__ = [
     "SAMPLERS",
     "WEIGHTINGS",
+    "WSABIE",
     "BinaryNetwork",
     "Draw",
     "ExactIndex",

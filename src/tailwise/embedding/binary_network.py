@@ -121,7 +121,7 @@ class BinaryNetwork(XMCModel):
             layers += [torch.nn.ReLU()] * (i > 1) + [torch.nn.Linear(widths[i - 1], widths[i])]
         return torch.nn.Sequential(*layers)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def raw_scores(self, X: Any) -> np.ndarray:
         """The network's raw scores, (n_samples, n_labels) float32; a label is there from the threshold on."""
         self._check_is_fitted()
         blocks = self._map_scores(self._seen(X), lambda scores, start: scores)

@@ -1,4 +1,4 @@
-"""What the embedding models share: their parameters, and predicting by label retrieval."""
+"""What the embedding models that torch trains share: their parameters, and how they train."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from tailwise.base import TopK, XMCModel
 from tailwise.embedding.constraints import INDEX, Widths, layer_widths
-from tailwise.embedding.index import ExactIndex, LabelIndex
+from tailwise.embedding.index import ExactIndex
 from tailwise.embedding.runtime import Processes, one_thread_an_operation, require_torch, resolve_device
-from tailwise.embedding.tower import Shape, Tower
+from tailwise.embedding.tower import Shape
+from tailwise.embedding.vectors import VectorModel
 from tailwise.metrics.names import METRIC
 from tailwise.parameters import Choice, Flag, Integer, Number, OrNone, Text
-from tailwise.persistence.checks import check_indices, check_kind, check_that
 from tailwise.propensity import PropensityLike, resolve_propensity
 from tailwise.rows import UNIT_LENGTH, RowView
 
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
 _SAMPLE_QUERIES = 256
 
 
-class TwoTowerModel(XMCModel):
-    """Rows and labels as vectors in one space; a label's score is their inner product.
+class TwoTowerModel(VectorModel):
+    """Row and label vectors that a torch network learns.
 
     Rows are scaled to unit length first. A subclass says in ``on_sphere`` where its vectors lie and builds its loss in
     ``build_objective``.
@@ -68,24 +67,9 @@ class TwoTowerModel(XMCModel):
     checkpoint: str | None
     device: str
     random_state: Any
-    n_jobs: int | None
 
-    tower_: Tower
-    index_: LabelIndex
     history_: list[dict[str, float]]
     best_epoch_: int
-
-    def encode(self, X: Any) -> np.ndarray:
-        """The rows' vectors, (n, d) float32: what ``index_`` is searched with."""
-        self._check_is_fitted()
-        return self.tower_.encode(self._seen(X), n_jobs=self.n_jobs)
-
-    @property
-    def label_vectors_(self) -> np.ndarray:
-        """The label vectors, (n_labels, d) float32; zeros for labels that no training row has."""
-        vectors = np.zeros((self.n_labels_, self.index_.vectors_.shape[1]), np.float32)
-        vectors[self.index_.labels_] = self.index_.vectors_
-        return vectors
 
     @property
     @abstractmethod
@@ -125,14 +109,3 @@ class TwoTowerModel(XMCModel):
 
     def _describe(self, run: Run) -> None:
         """Set what can be told of a run before it starts."""
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        width = check_kind("tower_", self.tower_, Tower).check(self._n_seen)
-        check_kind("index_", self.index_, LabelIndex)._check_is_fitted()
-        vectors = self.index_.vectors_
-        check_that(vectors.shape[1] == width, f"index_ has vectors of {vectors.shape[1]} values, tower_ of {width}")
-        check_indices("labels_ of index_", self.index_.labels_, self.n_labels_)
-
-    def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
-        return self.index_.search(self.tower_.encode(X, n_jobs=self.n_jobs), k)

@@ -112,7 +112,7 @@ def compute(shared: tuple[Record, Images], cell: Record, n_jobs: int | None) -> 
         n_jobs=n_jobs,
     )
     model.fit(images.X, drop_labels(images.Y, p, random_state=np.random.default_rng([*seed, 2])))
-    scores = model.decision_function(images.X_test)
+    scores = model.raw_scores(images.X_test)
     truth = images.Y_test.toarray()
     loss = get_loss(cell["loss"])
     return {

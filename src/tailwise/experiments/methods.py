@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tailwise.errors import InvalidInput
-from tailwise.models import CLASSES, make_model, plain_name
+from tailwise.models import make_model, plain_name
 from tailwise.tail import LPSR, RankNet, TailAugmented
 from tailwise.tail.wrapper import Wrapper
 
@@ -34,9 +34,6 @@ def _seeded(model: Any) -> Any:
     return model.set_params(random_state=0) if "random_state" in model.get_params(deep=False) else model
 
 
-_ALSO_PUBLISHED = {"WSABIE": "WSABIE", "PDSparse": "PD-Sparse"}
-"""Systems of the papers' tables that take part as soon as they are models."""
-
 METHODS = (
     _plain("Popularity", demo=True),
     _plain("Centroid", demo=True),
@@ -45,6 +42,7 @@ METHODS = (
     _plain("PWDiSMEC", "PW-DiSMEC", demo=True),
     _plain("ProXML", "ProXML"),
     _plain("PPDSparse", "PPD-Sparse"),
+    _plain("PDSparse", "PD-Sparse"),
     _plain("Parabel", "Parabel", demo=True),
     _plain("Bonsai", "Bonsai"),
     _plain("FastXML", "FastXML"),
@@ -58,7 +56,7 @@ METHODS = (
     _plain("RobustXML", "RobustXML"),
     _plain("SLEEC", "SLEEC"),
     _around(LPSR, "DiSMEC", "LPSR"),
-    *(_plain(name, known_as) for name, known_as in _ALSO_PUBLISHED.items() if name in CLASSES),
+    _plain("WSABIE", "WSABIE"),
     _around(RankNet, "FastXML", "RankNet+FastXML"),
     _around(RankNet, "Parabel", "RankNet+Parabel"),
     _around(RankNet, "Bonsai", "RankNet+Bonsai"),

@@ -40,9 +40,9 @@ class TailCentroids(persistence.Saveable, BaseEstimator):
 
     * ``shape="sphere"`` is the PfastreXML paper's (equations 5 and 6): ``D = |x - μ_l|²``. Rows have unit length, so
       they are nearer to a short mean, of many rows that differ, than to a long one, of a row or two.
-    * ``shape="cone"``: ``D = 1 - cos(x, μ_l) + 0.45 |μ_l|²``, the angle to the mean, whatever its length. |μ_l|² is how
-      alike the label's rows are: the more, and it is 1 for a single row, the closer x has to match. For one label both
-      shapes order rows alike.
+    * ``shape="cone"``: ``D = 1 - cos(x, μ_l) + 0.45 |μ_l|²``, the angle to the mean, whatever its length. ``|μ_l|²`` is
+      how alike the label's rows are: the more, and it is 1 for a single row, the closer x has to match. For one label
+      both shapes order rows alike.
 
     Parameters
     ----------

@@ -3,14 +3,16 @@
 Numba keeps compiled code beside the source, else in the user's cache folder. Where neither can be written to, a folder
 for temporary files serves that belongs to this user alone (its files are pickles, which whoever can write them
 controls), else nothing is kept. Damaged files are told by their digest and compiled anew.
+
+The logger ``tailwise.kernels`` hears of every function that is compiled, and of a cache that is not where it should be.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import stat
-import sys
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -19,6 +21,7 @@ import numba
 from numba import config
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 
+_log = logging.getLogger("tailwise.kernels")
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
@@ -59,13 +62,17 @@ class _LenientCache(FunctionCache):
     def load_overload(self, sig, target_context):
         # Pickle may raise anything when it reads what it did not write.
         try:
-            return super().load_overload(sig, target_context)
+            found = super().load_overload(sig, target_context)
         except Exception as error:
             _tell(f"compiled code in {self._cache_path} is damaged ({error!r:.80}); compiling anew", "damaged")
             self._replace()
-            return None
+            found = None
+        if found is None:
+            _say_compiling(self._py_func, True)
+        return found
 
     def save_overload(self, sig, data):
+        _say_compiling(self._py_func, False)
         try:
             super().save_overload(sig, data)
         except OSError as error:
@@ -79,6 +86,25 @@ class _LenientCache(FunctionCache):
             self.disable()
 
 
+class _NoCache(NullCache):
+    """Keeps nothing."""
+
+    def __init__(self, function):
+        self._py_func = function
+
+    def load_overload(self, sig, target_context):
+        _say_compiling(self._py_func, True)
+
+    def save_overload(self, sig, data):
+        _say_compiling(self._py_func, False)
+
+
+def cache_folder():
+    """Where compiled code is kept, or None where it is kept nowhere; beside the source it is in several folders."""
+    path = _cache_of(cache_folder).cache_path
+    return Path(config.CACHE_DIR) if config.CACHE_DIR and path else Path(path) if path else None
+
+
 def _cache_of(function):
     if _numba_has_a_place(function):
         try:
@@ -88,14 +114,14 @@ def _cache_of(function):
     folder = _private_folder()
     if folder is None:
         _tell("no folder can be written to where compiled code could be kept; every run compiles", "nowhere")
-        return NullCache()
+        return _NoCache(function)
     _tell(f"compiled code is kept in {folder}; set NUMBA_CACHE_DIR to keep it elsewhere", "elsewhere")
     before = config.CACHE_DIR
     config.CACHE_DIR = str(folder)
     try:
         return _LenientCache(function)
     except RuntimeError:
-        return NullCache()
+        return _NoCache(function)
     finally:
         config.CACHE_DIR = before
 
@@ -127,7 +153,12 @@ _told: set[str] = set()
 
 
 def _tell(message, kind):
-    """Say it on standard error, once for all kernels."""
-    if kind not in _told and sys.stderr is not None:
-        print(f"tailwise: {message}", file=sys.stderr)
+    """Warn of it, once for all kernels."""
+    if kind not in _told:
+        _log.warning(message)
     _told.add(kind)
+
+
+def _say_compiling(function, begins):
+    """Log that a function begins to be compiled, or was; a listener finds in ``record.compiling`` which."""
+    _log.info("compiling %s" if begins else "compiled %s", function.__name__, extra={"compiling": begins})

@@ -8,17 +8,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tailwise.base import TopK, XMCModel
 from tailwise.errors import InvalidInput
-from tailwise.explanation import Explanation, linear_explanation, not_ranked
 from tailwise.kernels.solvers.problems import Labels, Rows, Weights, pack_rows
 from tailwise.kernels.sparse.csr import csr_parts
+from tailwise.linear.model import LinearModel
 from tailwise.linear.weight_store import WeightStore
 from tailwise.parallel import map_blocks
-from tailwise.parameters import Constraint, Flag, Number
-from tailwise.rows import AS_THEY_ARE, UNIT_LENGTH, RowView
-from tailwise.scoring import check_linear, predict_topk_linear
-from tailwise.validation import as_rng, check_number
+from tailwise.parameters import Constraint, Number
+from tailwise.validation import as_rng, check_number, label_counts
 
 
 class PositiveWeight(Constraint):
@@ -40,7 +37,7 @@ class PositiveWeight(Constraint):
         return "a number above 0, or an array of n_labels such numbers"
 
 
-class OneVsRest(XMCModel):
+class OneVsRest(LinearModel):
     """One linear problem a label against all rows: ``score_l = w_l·x + b_l``.
 
     A subclass writes :meth:`_solve`. Training runs in blocks of labels, the most frequent first;
@@ -61,7 +58,6 @@ class OneVsRest(XMCModel):
         "C": Number(low=0, open_low=True),
         "prune": Number(low=0),
         "positive_weight": PositiveWeight(),
-        "normalize": Flag(),
         "tol": Number(low=0, open_low=True),
     }
     _labels_a_block = 128
@@ -69,14 +65,10 @@ class OneVsRest(XMCModel):
 
     C: float | None
     prune: float
-    normalize: bool
     tol: float
     positive_weight: Any
     random_state: Any
-    n_jobs: int | None
 
-    weights_: sparse.csr_array
-    bias_: np.ndarray
     C_: float
 
     @abstractmethod
@@ -86,6 +78,16 @@ class OneVsRest(XMCModel):
     def _prepare(self, rows: Rows) -> Any:
         """What every block shares besides the rows; made once."""
         return None
+
+    @property
+    def coef_(self) -> sparse.csr_array:
+        """The weights as scikit-learn's linear models have them, but sparse: CSR (n_labels, n_features)."""
+        return self._label_weights()
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """The bias of each label: (n_labels,); -inf for a label without rows."""
+        return self.bias_
 
     def _positive_costs(self, Y: sparse.csr_array) -> np.ndarray:
         """C of each label's positives: (n_labels,)."""
@@ -102,55 +104,50 @@ class OneVsRest(XMCModel):
         assert self.C is not None
         return self.C
 
-    def _see_rows(self, X: sparse.csr_array) -> RowView:
-        return UNIT_LENGTH if self.normalize else AS_THEY_ARE
-
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+        self._fit_weighted(X, Y, np.ones(X.shape[0]))
+
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray) -> None:
+        counting = weight > 0
+        if not counting.all():
+            X, Y, weight = sparse.csr_array(X[counting]), sparse.csr_array(Y[counting]), weight[counting]
         self.C_ = self._cost()
         seed = int(as_rng(self.random_state).integers(2**31))
         costs = self._positive_costs(Y)
-        rows = pack_rows(csr_parts(X), X.shape[1])
+        rows = pack_rows(csr_parts(X), X.shape[1], weights=weight)
         prepared = self._prepare(rows)
         by_label = sparse.csc_array(Y)
         by_label.sort_indices()
-        order = np.argsort(-self.label_counts_, kind="stable")
-        order = order[: np.count_nonzero(self.label_counts_)]
+        counts = label_counts(Y)
+        order = np.argsort(-counts, kind="stable")
+        order = order[: np.count_nonzero(counts)]
         size = self._labels_a_block
         blocks = [order[start : start + size] for start in range(0, order.size, size)]
 
         store = WeightStore(X.shape[1], self.n_labels_)
 
         def solve(block: np.ndarray) -> None:
-            store.add(block, self._solve(rows, _labels_of(by_label, block, costs, self.C_), seed, prepared))
+            store.add(block, self._solve(rows, _labels_of(by_label, block, costs, self.C_, weight), seed, prepared))
 
         map_blocks(solve, blocks, n_jobs=self.n_jobs, description=f"Training {type(self).__name__}", weight=len)
         self.weights_, self.bias_ = store.finish()
 
     def _check_state(self) -> None:
         super()._check_state()
-        check_linear(self.weights_, self.bias_, (self._n_seen, self.n_labels_))
         check_number("C_", self.C_, low=0)
 
-    def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
-        return predict_topk_linear(X, self.weights_, self.bias_, k, n_jobs=self.n_jobs)
 
-    def _label_weights(self) -> sparse.csr_array:
-        return sparse.csr_array(self.weights_.T.tocsr())
-
-    def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
-        if np.isneginf(self.bias_[label]):
-            return not_ranked(label, "no training row has the label")
-        return linear_explanation(label, x, self.weights_, self.bias_[label])
-
-
-def _labels_of(by_label: sparse.csc_array, block: np.ndarray, costs: np.ndarray, negative_cost: float) -> Labels:
+def _labels_of(
+    by_label: sparse.csc_array, block: np.ndarray, costs: np.ndarray, negative_cost: float, weight: np.ndarray
+) -> Labels:
     starts, counts = by_label.indptr[block].astype(np.int64), np.diff(by_label.indptr)[block]
     indptr = np.zeros(block.size + 1, np.int64)
     np.cumsum(counts, out=indptr[1:])
     take = np.repeat(starts - indptr[:-1], counts) + np.arange(indptr[-1])
+    positions = by_label.indices[take].astype(np.int32)
     return Labels(
         indptr,
-        by_label.indices[take].astype(np.int32),
-        np.repeat(costs[block], counts).astype(np.float32),
+        positions,
+        (np.repeat(costs[block], counts) * weight[positions]).astype(np.float32),
         np.full(block.size, negative_cost, np.float32),
     )

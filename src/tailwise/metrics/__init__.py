@@ -6,7 +6,7 @@ from tailwise.metrics.evaluator import Evaluator, evaluate
 from tailwise.metrics.labelwise import LabelTable, label_table
 from tailwise.metrics.names import metric_names, parse_metric
 from tailwise.metrics.result import Estimate, Evaluation
-from tailwise.metrics.scorer import metric_scorer
+from tailwise.metrics.scorer import metric_scorer, predict_topk
 from tailwise.metrics.slices import label_slices
 
 __all__ = [
@@ -23,4 +23,5 @@ __all__ = [
     "metric_names",
     "metric_scorer",
     "parse_metric",
+    "predict_topk",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tailwise.display import MARKS, Cell, Printable, Table, plain
-from tailwise.errors import InvalidInput
+from tailwise.errors import InvalidInput, import_extra
 from tailwise.metrics.evaluator import evaluate
 from tailwise.metrics.result import Estimate, Evaluation
 from tailwise.validation import as_rng, check_number
@@ -115,6 +115,46 @@ class Comparison(Printable):
             }
         )
 
+    def records(self) -> list[dict[str, Any]]:
+        """One dict for each model and metric: the value, and the difference to the baseline with its interval."""
+        nothing = Difference(0.0, 0.0, 0.0, True)
+        differences = self.differences()
+        lines = []
+        for name, evaluation in self.evaluations.items():
+            for metric, estimate in evaluation.items():
+                found = differences[name][metric] if name in differences else nothing
+                lines.append(
+                    {
+                        "model": name,
+                        "metric": metric,
+                        "value": estimate.value,
+                        "difference": found.value,
+                        "low": found.low,
+                        "high": found.high,
+                        "verdict": "baseline" if found is nothing else found.verdict,
+                    }
+                )
+        return lines
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw each model's differences to the baseline with their intervals. Returns the axes."""
+        plt = import_extra("matplotlib.pyplot", "report", "Comparison.plot")
+        differences, metrics = self.differences(), list(self[self.baseline])
+        ax = ax or plt.subplots(figsize=(5.5, 1.2 + 0.35 * len(metrics) * len(differences)), layout="constrained")[1]
+        for shade, (name, by_metric) in enumerate(differences.items()):
+            places = np.arange(len(metrics)) + 0.6 * (shade + 0.5) / len(differences) - 0.3
+            color = f"C{shade}"
+            for place, difference in zip(places, by_metric.values(), strict=True):
+                ax.plot([difference.low, difference.high], [place, place], color=color, linewidth=2)
+            ax.plot([d.value for d in by_metric.values()], places, "o", color=color, label=name)
+        ax.axvline(0, color="gray", linewidth=1)
+        ax.set_yticks(range(len(metrics)), metrics)
+        ax.invert_yaxis()
+        ax.grid(axis="x", alpha=0.3)
+        ax.set_xlabel(f"points above {self.baseline}")
+        ax.legend()
+        return ax
+
     def table(self) -> Table:
         """Metrics down; each model's value, then its difference to the baseline."""
         differences = self.differences()
@@ -173,7 +213,8 @@ def compare(
     if confidence is not None:
         check_number("confidence", confidence, low=0, high=1, open_low=True, open_high=True)
         level = confidence if options.get("interval", "bootstrap") == "bootstrap" else (1 + confidence) / 2
-    seed = int(as_rng(random_state).integers(2**31))
+    # A number stays what it is, so that a model alone and among others has the same interval.
+    seed = random_state if isinstance(random_state, int) else int(as_rng(random_state).integers(2**31))
     evaluations = {
         name: evaluate(Y_true, topk, metrics, propensity, label_counts, level, random_state=seed, **options)
         for name, topk in topks.items()

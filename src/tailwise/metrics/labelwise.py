@@ -119,6 +119,14 @@ class LabelTable(Printable):
         """Columns as lists, ready for JSON or a data frame."""
         return {name: list(np.asarray(values).tolist()) for name, values in self.columns.items()}
 
+    def records(self) -> list[dict[str, Any]]:
+        """One dict a label."""
+        columns = self.to_dict()
+        return [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
+
+    def __repr__(self) -> str:
+        return f"LabelTable({len(self):,} labels; {', '.join(self.columns)})"
+
     def sort(self, by: str = "true", *, ascending: bool = False) -> LabelTable:
         """The table ordered by a column; ties by label index, NaN last."""
         values = np.asarray(self[by])

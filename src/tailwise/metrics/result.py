@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tailwise.display import Cell, Printable, Table, plain
-from tailwise.errors import InvalidInput
+from tailwise.errors import InvalidInput, import_extra
 from tailwise.metrics.intervals import Resample
 from tailwise.metrics.names import Request
 
@@ -73,6 +73,35 @@ class Evaluation(Printable, Mapping[str, Estimate]):
         return plain(
             {"n_rows": self.n_rows, "n_labels": self.n_labels, "confidence": self.confidence, "metrics": metrics}
         )
+
+    def records(self) -> list[dict[str, Any]]:
+        """One dict a metric: its name, slice, value, interval and how that was made."""
+        return [
+            {
+                "metric": request.base,
+                "slice": request.slice or "all",
+                "value": self[text].value,
+                "low": self[text].low,
+                "high": self[text].high,
+                "method": self[text].method,
+            }
+            for text, request in self.requests.items()
+        ]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw every metric with its interval, the first on top. Returns the axes."""
+        plt = import_extra("matplotlib.pyplot", "report", "Evaluation.plot")
+        ax = ax or plt.subplots(figsize=(5, 1 + 0.3 * len(self)), layout="constrained")[1]
+        for place, estimate in enumerate(self.values()):
+            if not np.isnan(estimate.low):
+                ax.plot([estimate.low, estimate.high], [place, place], color="C0", linewidth=2)
+            ax.plot(estimate.value, place, "o", color="C0")
+        ax.set_yticks(range(len(self)), list(self))
+        ax.invert_yaxis()
+        ax.grid(axis="x", alpha=0.3)
+        ax.set_xlabel("percent" if all(r.metric.percent for r in self.requests.values()) else "value")
+        ax.set_title(f"{self.n_rows:,} rows, {self.n_labels:,} labels")
+        return ax
 
     def table(self) -> Table:
         """Metrics down, slices across."""

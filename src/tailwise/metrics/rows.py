@@ -153,6 +153,12 @@ def check_topk(topk: Any, n_rows: int, n_labels: int, min_k: int) -> np.ndarray:
 
 def _best_of_scores(scores: Any, k: int) -> TopK:
     csr = canonical_csr("topk", scores, np.float32)
+    most = int(np.diff(csr.indptr).max(initial=0))
+    if most > 1 and (csr.data == csr.data[0]).all():
+        raise InvalidInput(
+            f"topk is a matrix whose {csr.nnz:,} entries are all {csr.data[0]:g}, such as predict(X) gives: nothing "
+            "says which label of a row comes first; pass model.predict_topk(X, k), or scores: decision_function(X)"
+        )
     best = TopK(np.empty((csr.shape[0], k), np.int32), np.empty((csr.shape[0], k), np.float32))
     topk_csr(csr_parts(csr), *best)
     return best

@@ -37,7 +37,7 @@ def open_manifest(folder: Path) -> Opened:
     """The manifest of the model in ``folder``, refused unless it is whole and of this format version."""
     if not folder.is_dir():
         what = "is a file, not a folder" if folder.exists() else "does not exist"
-        raise ModelFileError(f"{folder} {what}; pass the folder that model.save(path) wrote")
+        raise ModelFileError(f"{folder} {what}; pass a folder that holds a saved model")
     found, stamp = _parse(folder)
     path = folder / MANIFEST
     if found.get("format") != FORMAT:

@@ -15,6 +15,7 @@ from tailwise.propensity.models import (
     check_propensity,
     jain_inverse,
 )
+from tailwise.propensity.naming import named_propensity
 from tailwise.propensity.resolve import PropensityLike, known_propensity, resolve_propensity
 from tailwise.propensity.weighting import WEIGHTING, WEIGHTINGS, propensity_weights
 
@@ -32,6 +33,7 @@ __all__ = [
     "check_propensity",
     "jain_inverse",
     "known_propensity",
+    "named_propensity",
     "propensity_from_audit",
     "propensity_from_hierarchy",
     "propensity_from_substitutes",

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
+from tailwise.display import Table
 from tailwise.errors import InvalidInput, import_extra
 from tailwise.metrics import evaluate
 from tailwise.metrics.names import METRIC, parse_metric
@@ -51,6 +52,26 @@ class TradeOffCurve(NamedTuple):
         if metric not in self.metrics:
             raise InvalidInput(f"the curve has no {metric!r}; it has {', '.join(self.metrics)}")
         return self.values[:, self.metrics.index(metric)]
+
+    def table(self) -> Table:
+        """The knob down, metrics across."""
+        rows = [[f"{tail:g}", *(f"{value:.2f}" for value in line)] for tail, line in zip(*self[::2], strict=True)]
+        return Table("Trade-off between frequent and rare labels, in percent", ["tail", *self.metrics], rows)
+
+    def records(self) -> list[dict[str, float]]:
+        """One dict for each position of the knob."""
+        lines = zip(self.tails.tolist(), self.values.tolist(), strict=True)
+        return [{"tail": tail, **dict(zip(self.metrics, line, strict=True))} for tail, line in lines]
+
+    def to_frame(self) -> Any:
+        """The curve as a pandas DataFrame, one line for each position of the knob."""
+        return import_extra("pandas", "report", "TradeOffCurve.to_frame").DataFrame(self.records())
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
 
     def choose(self, maximise: str, max_loss: dict[str, float] | None = None) -> float:
         """The knob of the highest ``maximise`` among those that lose at most ``max_loss`` points of each metric named.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tailwise.display import Table, describe
 from tailwise.experiments.report import sections
+from tailwise.experiments.report.glossary import glossary
 from tailwise.experiments.report.page import cards, page
 from tailwise.judging import Trial, default_metrics, usual_ks
 
@@ -30,6 +31,7 @@ def build_report(trial: Trial, *, k: int = 5, title: str | None = None) -> str:
         ("norms", "Classifier norms", sections.norms(trial)),
         ("calibration", "Calibration", sections.calibration(trial, k)),
         ("worst", "Worst labels", sections.worst(trial, k)),
+        ("glossary", "Glossary", glossary()),
     ]
     title = title or f"{', '.join(names)} on {trial.name}"
     return page(title, _lead(trial), parts, f"Made by tailwise {tailwise.__version__}. No script, no network.")

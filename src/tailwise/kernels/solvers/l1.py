@@ -75,7 +75,7 @@ def solve_l1(rows, columns, labels, options):
     )
     used = 0
     for label in range(n_labels):
-        _begin(labels, label, problem, options)
+        _begin(rows, labels, label, problem, options)
         _solve(rows, columns, problem, options)
         features = grown(features, used, used + n_features)
         values = grown(values, used, used + n_features)
@@ -91,7 +91,7 @@ def solve_l1(rows, columns, labels, options):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _begin(labels, label, problem, options):
+def _begin(rows, labels, label, problem, options):
     """Start at w = 0 and a bias so low that only negatives which resemble a positive will ever have a loss."""
     for feature in range(problem.weights.shape[0]):
         problem.weights[feature] = 0
@@ -101,7 +101,7 @@ def _begin(labels, label, problem, options):
         problem.weights[-1] = (bias - options.bias_centre) / options.bias_scale
     for row in range(problem.slack.shape[0]):
         problem.slack[row] = 1 + bias
-        problem.costs[row] = -labels.negative_costs[label]
+        problem.costs[row] = -labels.negative_costs[label] * rows.weights[row]
     for a in range(labels.indptr[label], labels.indptr[label + 1]):
         problem.slack[labels.positions[a]] = 1 - bias
         problem.costs[labels.positions[a]] = labels.positive_costs[a]

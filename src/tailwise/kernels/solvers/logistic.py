@@ -90,21 +90,26 @@ def _begin(rows, labels, first, in_use, weights, biases, costs, logits, options)
     """
     n_rows = rows.squares.shape[0]
     steps = np.zeros(LANES, np.float32)
+    everything = 0.0
+    for row in range(n_rows):
+        everything += rows.weights[row]
     for lane in range(in_use):
         label = first + lane
-        positives = labels.indptr[label + 1] - labels.indptr[label]
-        odds = (positives + 0.5) / (n_rows - positives + 0.5)
+        positives = 0.0
+        for a in range(labels.indptr[label], labels.indptr[label + 1]):
+            positives += rows.weights[labels.positions[a]]
+        odds = (positives + 0.5) / (everything - positives + 0.5)
         biases[lane] = np.log(odds) if np.isnan(options.bias_centre) else options.bias_centre
         total = 0.0
         for a in range(labels.indptr[label], labels.indptr[label + 1]):
             total += labels.positive_costs[a]
         shrink = min(1.0, _START_LENGTH / max(total, 1e-30))
-        share = shrink * min(0.5, positives / n_rows)
+        share = shrink * min(0.5, positives / everything)
         negative = np.float32(np.log(share / (1 - share))) if share > 0 else np.float32(-30)
         for row in range(n_rows):
-            costs[np.uint64(row * LANES + lane)] = -labels.negative_costs[label]
+            costs[np.uint64(row * LANES + lane)] = -labels.negative_costs[label] * rows.weights[row]
             logits[np.uint64(row * LANES + lane)] = negative
-        share = shrink * max(0.5, 1 - positives / n_rows)
+        share = shrink * max(0.5, 1 - positives / everything)
         positive = np.float32(np.log(share / (1 - share))) if share < 1 else np.float32(30)
         for a in range(labels.indptr[label], labels.indptr[label + 1]):
             costs[labels.positions[a] * LANES + lane] = labels.positive_costs[a]

@@ -32,6 +32,8 @@ class Rows(NamedTuple):
     """(n_rows,) float32, the squared length of each row"""
     features: np.ndarray
     """(n_local,) int32, ascending: the feature of X that a local number stands for"""
+    weights: np.ndarray
+    """(n_rows,) float32 > 0: how often each row counts; negatives cost this times ``Labels.negative_costs``"""
 
 
 class Labels(NamedTuple):
@@ -87,11 +89,12 @@ class Options(NamedTuple):
     """of the order in which coordinates are visited"""
 
 
-def pack_rows(X: Csr, n_features: int, rows: np.ndarray | None = None) -> Rows:
+def pack_rows(X: Csr, n_features: int, rows: np.ndarray | None = None, weights: np.ndarray | None = None) -> Rows:
     """The rows of X (or those numbered by ``rows``) made ready for solvers.
 
     With ``rows=None`` nothing is copied and all ``n_features`` are kept; otherwise the chosen rows are copied
-    with their features renumbered, in O(their non-zeros + n_features).
+    with their features renumbered, in O(their non-zeros + n_features). ``weights`` stand beside the packed rows; None
+    counts each once.
 
     >>> from tailwise.kernels.sparse.csr import csr_parts
     >>> X = csr_parts(Csr(np.array([0, 1, 3]), np.array([4, 1, 9]), np.ones(3)))
@@ -99,9 +102,12 @@ def pack_rows(X: Csr, n_features: int, rows: np.ndarray | None = None) -> Rows:
     >>> packed.indices, packed.features
     (array([0, 1], dtype=int32), array([1, 9], dtype=int32))
     """
+    n_rows = X.indptr.shape[0] - 1 if rows is None else rows.shape[0]
+    weights = np.ones(n_rows, np.float32) if weights is None else weights.astype(np.float32)
     if rows is None:
-        return frozen(Rows(*X, _squares(X.indptr, X.data), np.arange(n_features, dtype=np.int32)))
-    return frozen(Rows(*_gather(X, n_features, rows.astype(np.int64, copy=False))))
+        return frozen(Rows(*X, _squares(X.indptr, X.data), np.arange(n_features, dtype=np.int32), weights))
+    indptr, indices, data, squares, features = _gather(X, n_features, rows.astype(np.int64, copy=False))
+    return frozen(Rows(indptr, indices, data, squares, features, weights))
 
 
 @njit(nogil=True, cache=True, boundscheck=False)

@@ -109,9 +109,9 @@ def solve_svm(rows, labels, options):
                     lanes.rounds[lane] = 0
                     lanes.bias[lane] = options.bias_centre
                     sets = _roomier(sets, 2 * (labels.indptr[label + 1] - labels.indptr[label]) + _NEGATIVES_TO_START)
-                    _start(labels, label, lanes, lane, sets)
+                    _start(rows, labels, label, lanes, lane, sets)
                 _descend(rows, lanes, lane, sets, dense, options)
-                _settle(lanes, lane, sets, labels.negative_costs[label])
+                _settle(rows, lanes, lane, sets, labels.negative_costs[label])
                 # The last descent needs no scan after it: the lane takes its next label at once.
                 if lanes.rounds[lane] < options.max_rounds:
                     break
@@ -125,7 +125,7 @@ def solve_svm(rows, labels, options):
         for lane in range(LANES):
             if lanes.label[lane] >= 0:
                 sets = _roomier(sets, 3 * lanes.size[lane] + _NEWCOMERS)
-                _admit(lanes, lane, sets, scores, labels.negative_costs[lanes.label[lane]], options)
+                _admit(rows, lanes, lane, sets, scores, labels.negative_costs[lanes.label[lane]])
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -170,7 +170,7 @@ def _forget(lanes, lane, sets):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _start(labels, label, lanes, lane, sets):
+def _start(rows, labels, label, lanes, lane, sets):
     """The first working set: every positive, and negatives spread evenly over the rows at the cost of all."""
     first, last = labels.indptr[label], labels.indptr[label + 1]
     n_rows = lanes.member.shape[0]
@@ -187,7 +187,7 @@ def _start(labels, label, lanes, lane, sets):
         row = n * n_rows // wanted
         if not lanes.member[row] & bit:
             sets.rows[lane, size] = row
-            sets.costs[lane, size] = -labels.negative_costs[label] * np.float32(n_rows / wanted)
+            sets.costs[lane, size] = -labels.negative_costs[label] * np.float32(n_rows / wanted) * rows.weights[row]
             sets.alphas[lane, size] = 0
             lanes.member[row] |= bit
             size += 1
@@ -292,14 +292,14 @@ def _descend(rows, lanes, lane, sets, dense, options):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _settle(lanes, lane, sets, cost):
+def _settle(rows, lanes, lane, sets, cost):
     """After a descent negatives with α = 0 leave the set, and the others cost what they should."""
     kept = 0
     others = np.uint16(0xFFFF ^ (1 << lane))
     for n in range(lanes.size[lane]):
         if sets.alphas[lane, n] > 0 or sets.costs[lane, n] > 0:
-            sets.rows[lane, kept] = sets.rows[lane, n]
-            sets.costs[lane, kept] = sets.costs[lane, n] if sets.costs[lane, n] > 0 else -cost
+            row = sets.rows[lane, kept] = sets.rows[lane, n]
+            sets.costs[lane, kept] = sets.costs[lane, n] if sets.costs[lane, n] > 0 else -cost * rows.weights[row]
             sets.alphas[lane, kept] = sets.alphas[lane, n]
             kept += 1
         else:
@@ -309,7 +309,7 @@ def _settle(lanes, lane, sets, cost):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _admit(lanes, lane, sets, scores, cost, options):
+def _admit(rows, lanes, lane, sets, scores, cost):
     """The highest-scoring violators join the working set, at most about 256 + twice its size at a time.
 
     Admitting every violator would waste most of the work: the highest ones pull the others below the margin.
@@ -336,7 +336,8 @@ def _admit(lanes, lane, sets, scores, cost, options):
         if violation > 0 and not lanes.member[row] & bit and min(np.int64(violation * 128), _BINS - 1) >= lowest:
             if left == 0:
                 return
-            sets.rows[lane, size], sets.costs[lane, size], sets.alphas[lane, size] = row, -cost, 0
+            sets.rows[lane, size], sets.costs[lane, size] = row, -cost * rows.weights[row]
+            sets.alphas[lane, size] = 0
             lanes.member[row] |= bit
             size += 1
             left -= 1

@@ -1,0 +1,66 @@
+"""Quick forms of the drills, and that a drill sees what it looks for."""
+
+import random
+import shutil
+
+import numpy as np
+import pytest
+
+from drills import abuse, harness, inject, verbs
+from drills.harness import Outcome
+from drills.zoo import MODELS
+
+
+def test_every_drill_can_be_run_by_name():
+    drills = harness.available()
+    assert {"save", "load", "kill", "verbs", "flip", "hostile", "lies", "readers", "abuse", "inject"} <= set(drills)
+    for name, module in drills.items():
+        assert 0 < module.MODEST <= module.COUNT, name
+        assert module.__doc__.splitlines()[0].endswith("?"), name
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["Popularity", "Centroid", "DiSMEC", "Parabel"])
+def test_abuses_are_taken_rightly_or_refused(name):
+    ends = [abuse._one(MODELS[name](), random.Random(f"quick {number}")) for number in range(60)]
+    assert not [why for kind, why in ends if kind == "broken"]
+    assert {kind for kind, _ in ends} == {"intact", "refused"}
+
+
+def test_an_abuse_that_ends_in_a_foreign_error_or_a_wrong_answer_is_seen(monkeypatch):
+    model = MODELS["Popularity"]()
+    monkeypatch.setattr(type(model), "_predict_topk", lambda self, X, k: 1 / 0)
+    assert abuse._one(model, random.Random(0))[0] in ("broken", "refused")
+    ends = {abuse._one(model, random.Random(number))[0] for number in range(30)}
+    assert "broken" in ends
+    wrong = np.zeros((1, 2), np.int32), np.zeros((1, 2), np.float32)
+    with pytest.raises(AssertionError, match="a label twice"):
+        abuse._checked(wrong, 3)
+
+
+def test_a_killed_command_leaves_the_old_or_the_new(tmp_path):
+    for seed, table in enumerate(verbs.TABLES):
+        verbs.write_table(tmp_path / f"{table}.csv", random.Random(seed))
+    convert = next(verb for verb in verbs.VERBS if verb.name == "convert")
+    outcome = verbs._kill(convert, 2, tmp_path)
+    assert outcome.passed and outcome.intact == 2
+    (tmp_path / "rows.txt.xz").write_bytes(b"half")
+    assert verbs._judged(convert.identity, tmp_path / "rows.txt.xz", {"another"})[0] == "broken"
+
+
+def test_a_page_that_forgets_to_quote_is_seen(tmp_path):
+    if not (shutil.which("chromium") and shutil.which("chromedriver")):
+        pytest.skip("no Chromium with chromedriver is installed")
+    pytest.importorskip("selenium", reason="selenium is not installed")
+    names, path = [f"{inject.PAYLOADS[0]} word", f"{inject.PAYLOADS[2]} other"], tmp_path / "page.html"
+    browser = inject._browser(tmp_path / "profile")
+    try:
+        good, bad = Outcome("good"), Outcome("bad")
+        path.write_text("<!doctype html><link rel=icon href='data:,'><body>" + " ".join(names).replace("<", "&lt;"))
+        inject._judge(browser, path, names, good)
+        path.write_text("<!doctype html><link rel=icon href='data:,'><body>" + " ".join(names))
+        inject._judge(browser, path, names, bad)
+    finally:
+        browser.quit()
+    assert good.passed and good.intact == 2
+    assert bad.broken and "a script ran" in bad.reasons
