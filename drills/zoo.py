@@ -100,6 +100,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "RobustXML": _fitted(lambda: tw.RobustXML(dim=3, l1=0.1, n_jobs=1)),
     "LPSR": _fitted(lambda: tw.LPSR(_base(), n_partitions=4, random_state=0)),
     "WSABIE": _fitted(lambda: tw.WSABIE(dim=8, epochs=2, **SMALL)),
+    "XMLCNN": _fitted(lambda: tw.XMLCNN((2,), n_filters=3, bottleneck=4, word_dim=3, epochs=1, **SMALL)),
+    "AttentionXML": _fitted(lambda: tw.AttentionXML(3, word_dim=3, epochs=1, flat_labels=4, **SMALL)),
     "BinaryNetwork": _fitted(lambda: BinaryNetwork(hidden=(6,), epochs=1, **SMALL)),
     "PropensityReranker": _fitted(lambda: tw.PropensityReranker(_base())),
     "CentroidReranker": _fitted(lambda: tw.CentroidReranker(_base())),
@@ -117,6 +119,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "FaissIndex ivf": lambda: _index("ivf"),
     "FaissIndex hnsw": lambda: _index("hnsw"),
     "TextFeatures": lambda: tw.TextFeatures(2, min_df=1, stop_words=["the"]).fit(TEXTS),
+    "Sequences": lambda: tw.Sequences(4, min_df=1).fit(TEXTS),
     "Tagger": _tagger,
 }
 
@@ -158,7 +161,7 @@ def answers(model: Any) -> list[np.ndarray]:
     if isinstance(model, LabelIndex):
         queries = np.random.default_rng(1).standard_normal((5, model.vectors_.shape[1])).astype(np.float32)
         return _checked(model.search(queries, K), 1 + int(model.labels_.max(initial=0)))
-    if isinstance(model, tw.TextFeatures):
+    if isinstance(model, tw.TextFeatures | tw.Sequences):
         return [model.transform(TEXTS).toarray(), np.array([len(name) for name in model.get_feature_names_out()])]
     X = rows_for(model.n_features_in_)
     model.explain(X[[0]], 0)

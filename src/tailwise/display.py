@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any, NamedTuple
 
-from tailwise.errors import import_extra
-
 _CONTROLS = (
     *range(0x20),
     *range(0x7F, 0xA0),
@@ -169,6 +167,9 @@ class Printable:
 
     def to_frame(self) -> Any:
         """The numbers as a pandas DataFrame, one line for each of ``records()``."""
+        # Imported only now: errors.py brings scikit-learn, which the command's --help must not wait for.
+        from tailwise.errors import import_extra
+
         return import_extra("pandas", "report", f"{type(self).__name__}.to_frame").DataFrame(self.records())
 
     def __str__(self) -> str:

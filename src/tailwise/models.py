@@ -31,6 +31,8 @@ CLASSES = (
     "MLCSSP",
     "CS",
     "WSABIE",
+    "XMLCNN",
+    "AttentionXML",
     "NearestRows",
     "Stacked",
     "Centroid",

@@ -16,7 +16,8 @@ from tailwise.assigning import Rule
 from tailwise.base import TopK, XMCModel
 from tailwise.by_size import MODEL_OR_NAME, BySize
 from tailwise.data.digests import known_digests
-from tailwise.data.text_features import TextFeatures
+from tailwise.data.sequences import Sequences
+from tailwise.data.text_features import TextFeatures, TextRows
 from tailwise.display import Table, describe
 from tailwise.errors import InvalidInput, NotFitted
 from tailwise.explanation import Explanation
@@ -37,6 +38,8 @@ from tailwise.persistence.checks import (
 from tailwise.propensity import JainPropensity, Propensity
 from tailwise.validation import check_number
 
+MAKERS: dict[str, type[TextRows]] = {"terms": TextFeatures, "sequences": Sequences}
+"""What makes rows of texts, by what a model ``reads``."""
 RARITIES = ("head", "torso", "tail")
 
 
@@ -80,8 +83,9 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
     model : XMCModel, BySize, str or None
         Any model, or a name such as ``"pw-dismec"``. None and ``"auto"`` choose by the size of the data, as
         :class:`~tailwise.by_size.BySize` does. It is cloned, so the one passed stays unfitted.
-    features : TextFeatures or None
-        How texts become rows; None is ``TextFeatures()``.
+    features : TextFeatures, Sequences or None
+        How texts become rows; None is what the model reads: ``TextFeatures()``, or ``Sequences()`` for networks on
+        words in their order.
     propensity : Propensity or None
         How likely a relevant label was observed, kept for unbiased evaluation; None is ``JainPropensity()``.
 
@@ -102,11 +106,11 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
 
     _parameters = {
         "model": OrNone(MODEL_OR_NAME),
-        "features": OrNone(Component(TextFeatures, "TextFeatures", "TextFeatures()")),
+        "features": OrNone(Component(TextRows, "TextFeatures or Sequences", "TextFeatures()")),
         "propensity": OrNone(Component(Propensity, "Propensity", "JainPropensity()")),
     }
 
-    features_: TextFeatures | None
+    features_: TextRows | None
     model_: XMCModel
     propensity_: Propensity
     label_ids_: list[str]
@@ -116,7 +120,7 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
     row_digests_: np.ndarray = np.empty(0, np.uint64)  # also of folders that were written before it was kept
 
     def __init__(
-        self, model: Any = None, *, features: TextFeatures | None = None, propensity: Propensity | None = None
+        self, model: Any = None, *, features: TextRows | None = None, propensity: Propensity | None = None
     ) -> None:
         self.model = model
         self.features = features
@@ -158,7 +162,7 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
             self.features_, X = None, sparse.csr_array(rows)
         else:
             on_step("text features", f"turning {n_rows:,} texts into features")
-            self.features_ = TextFeatures() if self.features is None else clone(self.features)
+            self.features_ = self._maker()
             X = self.features_.fit_transform(rows)
         model = self._choose(X, Y, on_step)
         on_step(
@@ -173,6 +177,16 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         self.model_ = model.fit(X, Y)
         self.rarity_ = rarity(self.model_.label_counts_)
         return self
+
+    def _maker(self) -> TextRows:
+        """What turns texts into rows that the model reads."""
+        model = make_model(self.model) if isinstance(self.model, str) and self.model != "auto" else self.model
+        kind = MAKERS[model.reads if isinstance(model, XMCModel) else XMCModel.reads]
+        if self.features is not None and not isinstance(self.features, kind):
+            raise InvalidInput(
+                f"features={self.features!r} makes no rows that {describe(self.model)} reads; pass {kind.__name__}()"
+            )
+        return kind() if self.features is None else clone(self.features)
 
     def _choose(self, X: Any, Y: Any, on_step: Callable[[str, str], Any]) -> XMCModel:
         model = BySize() if self.model is None or self.model == "auto" else self.model
@@ -291,9 +305,11 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         check_kind("propensity_", self.propensity_, Propensity)._check_is_fitted()
         check_shape("propensity_ of the labels", self.propensity_.propensity_, (n,))
         if self.features_ is not None:
-            check_kind("features_", self.features_, TextFeatures)._check_is_fitted()
-            n_terms, n_features = len(self.features_.vocabulary_), self.model_.n_features_in_
-            check_that(n_terms == n_features, f"features_ has {n_terms:,} terms, but model_ {n_features:,} features")
+            check_kind("features_", self.features_, MAKERS[self.model_.reads])._check_is_fitted()
+            n_columns, n_features = self.features_.n_columns_, self.model_.n_features_in_
+            check_that(
+                n_columns == n_features, f"features_ has {n_columns:,} terms, but model_ {n_features:,} features"
+            )
 
     def save(self, path: str | Path) -> None:
         """Write the fitted tagger as a folder that :func:`tailwise.load` opens; atomic, no pickle."""

@@ -52,7 +52,7 @@ def test_without_held_out_rows_the_last_epoch_counts():
 
 def test_training_stops_and_keeps_the_best_epoch(rows, monkeypatch):
     values = iter([10.0, 30.0, 20.0, 25.0, 99.0])
-    monkeypatch.setattr(stopping.HeldOut, "measure", lambda self, tower, vectors: next(values))
+    monkeypatch.setattr(stopping.HeldOut, "measure", lambda self, predict: next(values))
     stopped = GLaS(**SMALL | {"epochs": 9, "patience": 2, "metric": "p@1"}).fit(*rows)
     assert [entry["p@1"] for entry in stopped.history_] == [10, 30, 20, 25] and stopped.best_epoch_ == 2
 
@@ -118,7 +118,7 @@ def test_a_resumed_run_remembers_the_best_value(rows, tmp_path, monkeypatch):
     path = str(tmp_path / "checkpoint")
     values = iter([30.0, 20.0, KeyboardInterrupt, 25.0])
 
-    def measure(self, tower, vectors):
+    def measure(self, predict):
         value = next(values)
         if value is KeyboardInterrupt:
             raise value

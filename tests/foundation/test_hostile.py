@@ -27,6 +27,8 @@ FORGERIES = 25
 NEEDS = {
     "GLaS": "torch",
     "BinaryNetwork": "torch",
+    "XMLCNN": "torch",
+    "AttentionXML": "torch",
     "SampledSoftmax": "faiss",
     "FaissIndex ivf": "faiss",
     "FaissIndex hnsw": "faiss",

@@ -31,6 +31,9 @@ def load_eurlex():
     return eurlex.X_train[:1000], eurlex.Y_train[:1000], eurlex.X_test[:200]
 
 
+SYNTHETIC_ONLY = ("XMLCNN", "AttentionXML")
+"""Models to which a value of X is a token: the weights of EURLex-4K are none."""
+
 CASES = {
     "Popularity": lambda: tw.Popularity(),
     "Centroid": lambda: tw.Centroid(),
@@ -56,6 +59,8 @@ CASES = {
     "RobustXML": lambda: tw.RobustXML(),
     "LPSR": lambda: tw.LPSR(tw.DiSMEC(random_state=0), random_state=0),
     "WSABIE": lambda: tw.WSABIE(random_state=0),
+    "XMLCNN": lambda: tw.XMLCNN(n_filters=16, bottleneck=64, word_dim=16, epochs=3, random_state=0),
+    "AttentionXML": lambda: tw.AttentionXML(16, word_dim=16, flat_labels=20, epochs=3, random_state=0),
     "PropensityReranker": lambda: tw.PropensityReranker(tw.DiSMEC(random_state=0)),
     "CentroidReranker": lambda: tw.CentroidReranker(tw.DiSMEC(random_state=0)),
     "Calibrated": lambda: tw.Calibrated(tw.DiSMEC(random_state=0), random_state=0),

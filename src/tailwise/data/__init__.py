@@ -13,6 +13,7 @@ from tailwise.data.record_writing import write_records
 from tailwise.data.records import read_records, read_texts
 from tailwise.data.registry import REGISTRY, RegisteredDataset, find_registered
 from tailwise.data.saving import convert, write_dataset
+from tailwise.data.sequences import Sequences, read_word_vectors
 from tailwise.data.split_files import SplitFiles, split_file
 from tailwise.data.splitting import Split, split_rows
 from tailwise.data.synthetic import make_longtail
@@ -29,6 +30,7 @@ __all__ = [
     "Predictions",
     "RegisteredDataset",
     "Rows",
+    "Sequences",
     "Split",
     "SplitFiles",
     "TextDataset",
@@ -52,6 +54,7 @@ __all__ = [
     "read_records",
     "read_split",
     "read_texts",
+    "read_word_vectors",
     "read_xmc",
     "read_xmc_split",
     "split_file",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -64,7 +65,44 @@ class Words(Constraint):
         return "a list of words"
 
 
-class TextFeatures(persistence.Saveable, TransformerMixin, BaseEstimator):
+class TextRows(persistence.Saveable, TransformerMixin, BaseEstimator):
+    """How texts become rows: learnt from training texts, kept beside the model that reads the rows."""
+
+    @property
+    @abstractmethod
+    def n_columns_(self) -> int:
+        """How many columns the rows have."""
+
+    @abstractmethod
+    def fit(self, texts: Sequence[str], y: Any = None) -> Self:
+        """Learn from training texts."""
+
+    @abstractmethod
+    def transform(self, texts: Sequence[str]) -> sparse.csr_array:
+        """Rows of texts, float32."""
+
+    @abstractmethod
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """A name for each column."""
+
+    def _check_state(self) -> None:
+        check_parameters(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write what was learnt as a folder that :func:`tailwise.load` opens; atomic, no pickle."""
+        self._check_is_fitted()
+        persistence.save(self, path)
+
+    def _check_is_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            name = type(self).__name__
+            raise NotFitted(f"this {name} is not fitted yet; call {name}.fit(texts) first")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return any(name.endswith("_") for name in vars(self))
+
+
+class TextFeatures(TextRows):
     """TF-IDF rows of unit length from texts, for words and, if asked, for pieces of words.
 
     The values are those of scikit-learn's ``TfidfVectorizer`` (smooth idf, L2 norm), computed by compiled code on
@@ -183,7 +221,7 @@ class TextFeatures(persistence.Saveable, TransformerMixin, BaseEstimator):
         return np.array(self.vocabulary_[: self.n_words_] + pieces, dtype=object)
 
     def _check_state(self) -> None:
-        check_parameters(self)
+        super()._check_state()
         n = len(check_strings("vocabulary_", self.vocabulary_))
         check_that(n, "vocabulary_ is empty")
         check_exact("hashes_", self.hashes_, np.uint64, (n,))
@@ -191,17 +229,32 @@ class TextFeatures(persistence.Saveable, TransformerMixin, BaseEstimator):
         check_number("n_words_", self.n_words_, integer=True, low=n if self.char_ngrams is None else 0, high=n)
         check_strings("stop_words", list(self.stop_words or ()))
 
-    def save(self, path: str | Path) -> None:
-        """Write the fitted features as a folder that :func:`tailwise.load` opens; atomic, no pickle."""
+    @property
+    def n_columns_(self) -> int:
+        """One a term."""
+        return len(self.vocabulary_)
+
+    def word_columns(self, texts: Sequence[str]) -> sparse.csr_array:
+        """The words of each text in their order: row i of ``indptr`` holds columns of words, unknown ones left out.
+
+        No matrix to compute with: a CSR's three arrays, ``data`` being ones, whose indices may repeat.
+        """
         self._check_is_fitted()
-        persistence.save(self, path)
-
-    def _check_is_fitted(self) -> None:
-        if not self.__sklearn_is_fitted__():
-            raise NotFitted("this TextFeatures is not fitted yet; call TextFeatures.fit(texts) first")
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "vocabulary_" in vars(self)
+        words = self.hashes_[: self.n_words_]
+        order = np.argsort(words)
+        columns: list[np.ndarray] = []
+        counts: list[np.ndarray] = []
+        for block in self._blocks(_check_texts(texts)):
+            terms = self._terms(block, self._cuts()[0])[1]
+            place = np.minimum(np.searchsorted(words, terms.hashes, sorter=order), words.size - 1)
+            known = words[order[place]] == terms.hashes
+            columns.append(order[place][known])
+            counts.append(np.diff(np.append(0, np.cumsum(known))[terms.indptr]))
+        indices = np.concatenate(columns)
+        indptr = np.append(0, np.cumsum(np.concatenate(counts)))
+        made = sparse.csr_array((indptr.size - 1, self.n_columns_), dtype=np.float32)
+        made.data, made.indices, made.indptr = np.ones(indices.size, np.float32), indices, indptr
+        return made
 
     def _cuts(self) -> list[_Cut]:
         """How texts are cut into terms: into words, and into pieces of words if asked."""

@@ -21,7 +21,7 @@ from tailwise.rows import UNIT_LENGTH, RowView
 
 if TYPE_CHECKING:
     from tailwise.embedding.plan import Objective
-    from tailwise.embedding.run import Run
+    from tailwise.embedding.run import TwoTowerRun
 
 _SAMPLE_QUERIES = 256
 
@@ -90,13 +90,13 @@ class TwoTowerModel(VectorModel):
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         require_torch(type(self).__name__)
         # Not at the top, because it imports torch, and predicting does without.
-        from tailwise.embedding.run import Run
+        from tailwise.embedding.run import TwoTowerRun
 
         known = np.flatnonzero(self.label_counts_ > 0)
         propensity = resolve_propensity(self.propensity, Y)[known] if self.early_stopping else None
         Y = sparse.csr_array(Y[:, known])
         with one_thread_an_operation(), Processes(resolve_device(self.device)) as processes:
-            run = Run(self, processes, X, Y, propensity)
+            run = TwoTowerRun(self, processes, X, Y, propensity)
             self._describe(run)
             run.train()
             self.history_, self.best_epoch_ = run.history, run.stopping.best_epoch
@@ -107,5 +107,5 @@ class TwoTowerModel(VectorModel):
             queries = self.tower_.encode(run.some_rows(_SAMPLE_QUERIES), n_jobs=self.n_jobs)
             self.index_ = clone(self.index).build(vectors, known, queries)
 
-    def _describe(self, run: Run) -> None:
+    def _describe(self, run: TwoTowerRun) -> None:
         """Set what can be told of a run before it starts."""

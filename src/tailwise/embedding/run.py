@@ -1,15 +1,17 @@
-"""One training run of an embedding model: held-out rows, epochs, the best weights, and the checkpoint."""
+"""One training run of a network: held-out rows, epochs, the best weights, and the checkpoint."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
 from tailwise import persistence
 from tailwise.embedding.checkpoint import Checkpoint, fingerprint, open_checkpoint
+from tailwise.embedding.index import ExactIndex
 from tailwise.embedding.network import initial_parameters, label_vectors, start_labels_at_their_rows, to_tower
 from tailwise.embedding.runtime import Processes
 from tailwise.embedding.stopping import EarlyStopping, HeldOut, Parameters, hold_out
@@ -27,24 +29,29 @@ _START_SCALE = 10.0
 
 
 class Run:
-    """Trains the network that ``model`` describes on unit rows ``X`` and labels ``Y`` (each has a row).
+    """Trains the network of ``model`` on rows ``X`` and labels ``Y`` (each has a row).
 
-    Of the model it reads parameters and asks :meth:`~tailwise.embedding.model.TwoTowerModel.build_shape` and
-    :meth:`~tailwise.embedding.model.TwoTowerModel.build_objective`; it changes nothing there.
+    Of the model it reads parameters; it changes nothing there. A subclass says which network, how to start it and how
+    it predicts.
 
     Attributes
     ----------
     X, Y
         The rows that are trained on: those with labels, less the held-out ones.
     held_out : HeldOut
+    parameters : dict of tensors
+        Changed in place by ``trainer``.
     stopping : EarlyStopping
     history : list of dict
         Loss and validation metric of each epoch.
     """
 
+    parameters: Parameters
+    trainer: Any
+
     def __init__(
         self,
-        model: TwoTowerModel,
+        model: Any,
         processes: Processes,
         X: sparse.csr_array,
         Y: sparse.csr_array,
@@ -56,17 +63,7 @@ class Run:
         found = open_checkpoint(model.checkpoint, self.digest)
         self.seed = found.seed if found else processes.agree(int(as_rng(model.random_state).integers(2**31)))
         self._split(X, Y, propensity)
-        self.shape = model.build_shape(X.shape[1], Y.shape[1])
-        self.parameters = initial_parameters(self.shape, _START_SCALE, self.seed, processes.device)
-        settings = Settings(
-            batch_size=model.batch_size,
-            epochs=model.epochs,
-            learning_rate=model.learning_rate,
-            keep_probability=model.input_keep_probability,
-            seed=self.seed,
-            n_jobs=model.n_jobs,
-        )
-        self.trainer = Trainer(self.shape, self.parameters, model.build_objective(self.Y), settings, processes)
+        self.parameters, self.trainer = self._build()
         measure = self._validate if self.held_out.Y.shape[0] else None
         self.stopping = EarlyStopping(model.metric, patience=model.patience, measure=measure)
         self.epoch = 0
@@ -74,9 +71,19 @@ class Run:
         if found:
             self._resume(found)
         else:
-            tower = to_tower(self.shape, self.parameters)
-            start_labels_at_their_rows(self.parameters, tower, self.X, self.Y, model.n_jobs)
+            self._start()
             self.stopping.keep(0, self.parameters)
+
+    @abstractmethod
+    def _build(self) -> tuple[Parameters, Any]:
+        """First parameters, and what trains them in place: ``n_steps``, ``run_epoch``, ``optimizer.state``."""
+
+    def _start(self) -> None:
+        """Change the first parameters by what the rows say."""
+
+    @abstractmethod
+    def _validate(self, parameters: Parameters) -> float:
+        """The metric on the rows that are held out."""
 
     def _split(self, X: sparse.csr_array, Y: sparse.csr_array, propensity: np.ndarray | None) -> None:
         """Hold out rows for validation, each label keeping a row to train on; drop rows without labels."""
@@ -88,7 +95,7 @@ class Run:
             chosen = hold_out(Y, np.random.default_rng([self.seed, 2**32]).permutation(labelled), wanted)
         rows = np.setdiff1d(labelled, chosen)
         self.X, self.Y = X[rows], Y[rows]
-        self.held_out = HeldOut(X[chosen], Y[chosen], model.metric, propensity, label_counts(self.Y), model.n_jobs)
+        self.held_out = HeldOut(X[chosen], Y[chosen], model.metric, propensity, label_counts(self.Y))
 
     def train(self) -> None:
         """Run the epochs that are left."""
@@ -110,17 +117,10 @@ class Run:
                         self._save(Path(model.checkpoint))
                     self.processes.wait()
 
-    def result(self) -> tuple[Tower, np.ndarray]:
-        """The row side and the label vectors of the best weights."""
-        return to_tower(self.shape, self.stopping.best), label_vectors(self.shape, self.stopping.best)
-
     def some_rows(self, wanted: int) -> sparse.csr_array:
         """Up to ``wanted`` rows: held-out ones, which are like those to come, or training rows where none are."""
         rows = self.held_out.X if self.held_out.X.shape[0] else self.X
         return rows[:: max(1, -(-rows.shape[0] // wanted))]
-
-    def _validate(self, parameters: Parameters) -> float:
-        return self.held_out.measure(to_tower(self.shape, parameters), label_vectors(self.shape, parameters))
 
     def _note(self) -> str:
         if not self.history:
@@ -147,3 +147,34 @@ class Run:
         ):
             for name, value in source.items():
                 target[name].copy_(value)
+
+
+class TwoTowerRun(Run):
+    """Trains the two towers that a :class:`~tailwise.embedding.model.TwoTowerModel` describes, on unit rows."""
+
+    def _build(self) -> tuple[Parameters, Any]:
+        model: TwoTowerModel = self.model
+        self.shape = model.build_shape(self.X.shape[1], self.Y.shape[1])
+        parameters = initial_parameters(self.shape, _START_SCALE, self.seed, self.processes.device)
+        settings = Settings(
+            batch_size=model.batch_size,
+            epochs=model.epochs,
+            learning_rate=model.learning_rate,
+            keep_probability=model.input_keep_probability,
+            seed=self.seed,
+            n_jobs=model.n_jobs,
+        )
+        return parameters, Trainer(self.shape, parameters, model.build_objective(self.Y), settings, self.processes)
+
+    def _start(self) -> None:
+        tower = to_tower(self.shape, self.parameters)
+        start_labels_at_their_rows(self.parameters, tower, self.X, self.Y, self.model.n_jobs)
+
+    def _validate(self, parameters: Parameters) -> float:
+        tower, jobs = to_tower(self.shape, parameters), self.model.n_jobs
+        index = ExactIndex(n_jobs=jobs).build(label_vectors(self.shape, parameters))
+        return self.held_out.measure(lambda X, k: index.search(tower.encode(X, n_jobs=jobs), k))
+
+    def result(self) -> tuple[Tower, np.ndarray]:
+        """The row side and the label vectors of the best weights."""
+        return to_tower(self.shape, self.stopping.best), label_vectors(self.shape, self.stopping.best)

@@ -15,7 +15,7 @@ from tailwise.parameters import Choice, Integer, OrFunction
 from tailwise.validation import label_counts
 
 if TYPE_CHECKING:
-    from tailwise.embedding.run import Run
+    from tailwise.embedding.run import TwoTowerRun
 
 
 class SampledSoftmax(TwoTowerModel):
@@ -159,7 +159,7 @@ class SampledSoftmax(TwoTowerModel):
             contrastive=self.loss == "contrastive",
         )
 
-    def _describe(self, run: Run) -> None:
+    def _describe(self, run: TwoTowerRun) -> None:
         margin = self._margin(label_prior(label_counts(run.Y)))
         self.margin_ = {} if margin is None else {"name": margin.name, "tilt": margin.tilt, "favours": margin.favours}
 

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from tailwise.embedding.index import ExactIndex
-from tailwise.embedding.tower import Tower
+from tailwise.base import TopK
 from tailwise.metrics import evaluate, parse_metric
 
 _DEFAULT_K = 100
@@ -77,17 +76,14 @@ class HeldOut(NamedTuple):
     metric: str
     propensity: np.ndarray | None
     label_counts: np.ndarray
-    n_jobs: int | None
 
-    def measure(self, tower: Tower, vectors: np.ndarray) -> float:
-        """The metric's value for a network, given its row side and its label vectors; labels are searched exactly."""
+    def measure(self, predict: Callable[[sparse.csr_array, int], TopK]) -> float:
+        """The metric's value for a network, given how it predicts the best k labels of rows."""
         metric = parse_metric(self.metric)
-        k = min(metric.k or _DEFAULT_K, vectors.shape[0])
-        queries = tower.encode(self.X, n_jobs=self.n_jobs)
-        found = ExactIndex(n_jobs=self.n_jobs).build(vectors).search(queries, k)
+        k = min(metric.k or _DEFAULT_K, self.Y.shape[1])
         values = evaluate(
             self.Y,
-            found.padded(metric.k or k),
+            predict(self.X, k).padded(metric.k or k),
             [self.metric],
             propensity=self.propensity if metric.scored else None,
             label_counts=self.label_counts,

@@ -87,7 +87,7 @@ class WSABIE(VectorModel):
         dim: int = 128,
         *,
         max_norm: float = 10.0,
-        n_tries: int = 100,
+        n_tries: int = 1000,
         epochs: int = 10,
         learning_rate: float = 0.1,
         index: Any = None,

@@ -23,6 +23,11 @@ class Wrapper(XMCModel):
     n_jobs: int | None
     base_: XMCModel
 
+    @property
+    def reads(self) -> str:  # type: ignore[override]
+        """What the wrapped model reads."""
+        return self.base.reads
+
     def _fresh_base(self) -> XMCModel:
         return fresh(self.base, self.n_jobs)
 

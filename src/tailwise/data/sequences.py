@@ -1,0 +1,157 @@
+"""Texts as sequences of words: rows whose columns are positions and whose values are word numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from tailwise.data.text_features import CountOrShare, TextFeatures, TextRows
+from tailwise.errors import InvalidInput
+from tailwise.parameters import Flag, Integer, OrNone, check_parameters
+from tailwise.persistence.checks import check_kind
+
+
+class Sequences(TextRows):
+    """The first words of each text in their order, for models that read sequences (:class:`~tailwise.XMLCNN`).
+
+    Column t of a row is the t-th known word, as its number in ``words`` from 1 on; a row ends where its entries end.
+    Words are cut as :class:`TextFeatures` cuts them; those that it would leave out are skipped.
+
+    Parameters
+    ----------
+    max_length : int, default=256
+        Words a text at most.
+    min_df : int or float, default=2
+        Leave out words that come in fewer training texts (a float is a share of the texts).
+    max_words : int or None, default=50000
+        Keep only the most frequent words. float32 tells up to 2^24 of them apart.
+    lowercase : bool, default=True
+        Fold the case.
+    strip_accents : bool, default=False
+        Turn é into e.
+    n_jobs : int or None, default=None
+        Threads; None is every core.
+
+    Examples
+    --------
+    >>> sequences = Sequences(4, min_df=1).fit(["the law of the sea"])
+    >>> sequences.words
+    ['law', 'of', 'sea', 'the']
+    >>> sequences.transform(["the unknown sea"]).toarray()
+    array([[4., 3., 0., 0.]], dtype=float32)
+    """
+
+    _parameters = {
+        "max_length": Integer(low=1),
+        "min_df": CountOrShare(),
+        "max_words": OrNone(Integer(low=1, high=2**24)),
+        "lowercase": Flag(),
+        "strip_accents": Flag(),
+    }
+
+    terms_: TextFeatures
+
+    def __init__(
+        self,
+        max_length: int = 256,
+        *,
+        min_df: int | float = 2,
+        max_words: int | None = 50_000,
+        lowercase: bool = True,
+        strip_accents: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.max_length = max_length
+        self.min_df = min_df
+        self.max_words = max_words
+        self.lowercase = lowercase
+        self.strip_accents = strip_accents
+        self.n_jobs = n_jobs
+
+    def fit(self, texts: Sequence[str], y: Any = None) -> Self:
+        """Learn the words from ``texts``."""
+        del y
+        check_parameters(self)
+        self.terms_ = TextFeatures(
+            min_df=self.min_df,
+            max_features=self.max_words,
+            lowercase=self.lowercase,
+            strip_accents=self.strip_accents,
+            n_jobs=self.n_jobs,
+        ).fit(texts)
+        return self
+
+    @property
+    def words(self) -> list[str]:
+        """The known words; that of number n is ``words[n - 1]``."""
+        self._check_is_fitted()
+        return self.terms_.vocabulary_
+
+    @property
+    def n_columns_(self) -> int:
+        """One a position."""
+        return self.max_length
+
+    def transform(self, texts: Sequence[str]) -> sparse.csr_array:
+        """Rows (n_texts, max_length), float32: word numbers by position."""
+        self._check_is_fitted()
+        found = self.terms_.word_columns(texts)
+        counts = np.diff(found.indptr)
+        position = np.arange(found.indices.size) - np.repeat(found.indptr[:-1], counts)
+        kept = position < self.max_length
+        indptr = np.append(0, np.cumsum(np.minimum(counts, self.max_length)))
+        rows = (found.indices[kept] + 1).astype(np.float32), position[kept].astype(np.int32), indptr.astype(np.int32)
+        return sparse.csr_array(rows, shape=(counts.size, self.max_length))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """What the columns are: positions."""
+        del input_features
+        return np.array([f"position {t}" for t in range(self.max_length)], dtype=object)
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_kind("terms_", self.terms_, TextFeatures)._check_is_fitted()
+
+
+def read_word_vectors(path: str | Path, words: Sequence[str]) -> np.ndarray:
+    """The vectors of ``words``, (n_words, dim) float32, from a file; a word that it has not gets zeros.
+
+    ``path`` is a text file in the ``.vec`` format (a word and its numbers a line, an optional first line with two
+    counts), or an ``.npy`` array beside a ``.txt`` file of the same name with a word a line.
+    """
+    path = Path(path)
+    number = {word: n for n, word in enumerate(words)}
+    if path.suffix == ".npy":
+        table = np.load(path, allow_pickle=False)
+        names = path.with_suffix(".txt").read_text(encoding="utf-8").splitlines()
+        if table.ndim != 2 or len(names) != len(table):
+            raise InvalidInput(f"{path} has shape {table.shape} but {path.stem}.txt has {len(names):,} words")
+        rows = ((name, table[n]) for n, name in enumerate(names))
+        vectors = np.zeros((len(words), table.shape[1]), np.float32)
+        for name, row in rows:
+            if name in number:
+                vectors[number[name]] = row
+        return vectors
+    found: dict[int, np.ndarray] = {}
+    with path.open(encoding="utf-8") as file:
+        for line, text in enumerate(file, start=1):
+            name, *values = text.rstrip().split(" ")
+            if name not in number or (line == 1 and len(values) == 1):
+                continue
+            try:
+                found[number[name]] = np.array(values, np.float32)
+            except ValueError as error:
+                raise InvalidInput(f"{path}, line {line}: expected a word and numbers ({error})") from error
+            first = next(iter(found.values()))
+            if found[number[name]].size != first.size:
+                raise InvalidInput(f"{path}, line {line}: {len(values)} numbers, but {first.size} in lines before")
+    if not found:
+        raise InvalidInput(f"{path} has none of the {len(words):,} words; pass vectors of the texts' language")
+    vectors = np.zeros((len(words), next(iter(found.values())).size), np.float32)
+    for n, row in found.items():
+        vectors[n] = row
+    return vectors

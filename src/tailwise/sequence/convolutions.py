@@ -1,0 +1,56 @@
+"""The network of XMLCNN."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.nn import functional as F  # noqa: N812
+
+from tailwise.sequence.networks import Network, Parameters, cross_entropy, drop, embed, gaussian, layer
+
+if TYPE_CHECKING:
+    from tailwise.sequence.xml_cnn import XMLCNN
+
+
+class Convolutions(Network):
+    """``σ(V relu(U relu(pool(conv(words)))))``, with dropout before the convolutions and before V."""
+
+    def __init__(self, model: XMLCNN, n_labels: int) -> None:
+        self.model, self.n_labels = model, n_labels
+
+    def initial(self, n_tokens: int, generator: torch.Generator) -> Parameters:
+        """Random words and layers, zero biases."""
+        model = self.model
+        parameters = {"words": gaussian((n_tokens + 1, model.word_dim), 0.1, generator)}
+        for number, width in enumerate(model.widths):
+            deviation = (2 / (width * model.word_dim + model.n_filters)) ** 0.5
+            parameters[f"filters.{number}"] = gaussian((model.n_filters, model.word_dim, width), deviation, generator)
+            parameters[f"filter_bias.{number}"] = torch.zeros(model.n_filters)
+        pooled = len(model.widths) * model.n_filters * model.chunks
+        parameters["bottleneck"] = layer(pooled, model.bottleneck, generator)
+        parameters["bottleneck_bias"] = torch.zeros(model.bottleneck)
+        parameters["labels"] = layer(model.bottleneck, self.n_labels, generator)
+        parameters["label_bias"] = torch.zeros(self.n_labels)
+        return parameters
+
+    def _logits(self, parameters: Parameters, tokens: Any, generator: torch.Generator | None) -> torch.Tensor:
+        model = self.model
+        words = drop(embed(parameters, tokens), model.word_dropout, generator).transpose(1, 2)
+        pooled = []
+        for number, width in enumerate(model.widths):
+            # Padded so that every text is longer than the widest filter and the parts it is pooled by.
+            padded = F.pad(words, (width // 2, width - 1 - width // 2))
+            found = F.conv1d(padded, parameters[f"filters.{number}"], parameters[f"filter_bias.{number}"])
+            pooled.append(F.adaptive_max_pool1d(found, model.chunks).flatten(1))
+        hidden = torch.relu(torch.cat(pooled, dim=1))
+        hidden = torch.relu(F.linear(hidden, parameters["bottleneck"], parameters["bottleneck_bias"]))
+        return F.linear(drop(hidden, model.dropout, generator), parameters["labels"], parameters["label_bias"])
+
+    def loss(self, parameters: Parameters, tokens: Any, targets: Any, generator: torch.Generator) -> torch.Tensor:
+        """The binary cross-entropy over all labels."""
+        return cross_entropy(self._logits(parameters, tokens, generator), targets)
+
+    def probabilities(self, parameters: Parameters, tokens: Any) -> torch.Tensor:
+        """A sigmoid a label."""
+        return torch.sigmoid(self._logits(parameters, tokens, None))

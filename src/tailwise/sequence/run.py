@@ -1,0 +1,41 @@
+"""One training run of a network on sequences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tailwise.embedding.run import Run
+from tailwise.sequence.networks import Parameters
+from tailwise.sequence.training import SequenceTrainer, Settings
+
+
+class SequenceRun(Run):
+    """Trains the network that a :class:`~tailwise.sequence.model.SequenceModel` describes."""
+
+    def _build(self) -> tuple[Parameters, Any]:
+        model = self.model
+        self.network = model.build_network(self.Y.shape[1])
+        generator = torch.Generator().manual_seed(self.seed)
+        parameters = {
+            name: value.to(self.processes.device)
+            for name, value in self.network.initial(model.tokens_.size, generator).items()
+        }
+        given = model.first_vectors()
+        if given is not None:
+            has = torch.from_numpy(given.any(axis=1))
+            parameters["words"][1:][has] = torch.from_numpy(given).to(self.processes.device)[has]
+        settings = Settings(model.batch_size, model.learning_rate, self.seed, model.n_jobs)
+        return parameters, SequenceTrainer(self.network, parameters, model.tokens_, settings, self.processes)
+
+    def _validate(self, parameters: Parameters) -> float:
+        here = {name: value.cpu() for name, value in parameters.items()}
+        inside = {label: place for place, label in enumerate(self.model.known_.tolist())}
+
+        def predict(X: Any, k: int) -> Any:
+            top = self.model._predict_with(self.network, here, X, k)
+            top.labels[top.labels >= 0] = [inside[label] for label in top.labels[top.labels >= 0].tolist()]
+            return top
+
+        return self.held_out.measure(predict)

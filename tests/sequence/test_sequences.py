@@ -1,0 +1,161 @@
+"""Texts as sequences, word vectors from files, and networks behind a Tagger."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+import tailwise
+from tailwise import XMLCNN, AttentionXML, Calibrated, Centroid, Sequences, Tagger, TextFeatures, read_word_vectors
+from tailwise.errors import InvalidInput, ModelFileError, NotFitted
+from tailwise.sequence.tokens import Tokens
+
+TEXTS = ["tax law of the sea", "sea fish and ships", "fish law", "ships at sea", "tax on ships", "law of tax"] * 6
+LABELS = [["law", "tax"], ["fish"], ["law", "fish"], ["sea"], ["tax"], ["law"]] * 6
+
+
+def test_words_come_in_their_order_as_text_features_cut_them():
+    sequences = Sequences(5, min_df=1, lowercase=True).fit(TEXTS)
+    assert sequences.words == list(TextFeatures(min_df=1).fit(TEXTS).get_feature_names_out())
+    rows = sequences.transform(["SEA of nothing, sea", "", "law " * 9])
+    assert rows.shape == (3, 5) and rows.dtype == np.float32
+    read = [[sequences.words[int(n) - 1] for n in row if n] for row in rows.toarray()]
+    assert read == [["sea", "of", "sea"], [], ["law"] * 5]
+    with pytest.raises(NotFitted, match=r"this Sequences is not fitted yet; call Sequences.fit\(texts\) first"):
+        Sequences().transform(["a"])
+    with pytest.raises(InvalidInput, match=r"max_length=0 is outside \[1, inf\)"):
+        Sequences(0).fit(TEXTS)
+
+
+def test_many_blocks_of_texts_are_read_as_one(monkeypatch):
+    sequences = Sequences(6, min_df=1).fit(TEXTS)
+    whole = sequences.transform(TEXTS).toarray()
+    monkeypatch.setattr("tailwise.data.text_features._CHARACTERS_A_BLOCK", 30)
+    np.testing.assert_array_equal(sequences.transform(TEXTS).toarray(), whole)
+
+
+def test_a_sequence_comes_back_from_its_folder(tmp_path):
+    sequences = Sequences(6, min_df=1).fit(TEXTS)
+    sequences.save(tmp_path / "s")
+    again = tailwise.load(tmp_path / "s")
+    np.testing.assert_array_equal(again.transform(TEXTS).toarray(), sequences.transform(TEXTS).toarray())
+
+
+def test_word_vectors_from_both_kinds_of_files(tmp_path):
+    (tmp_path / "some.vec").write_text("2 3\nlaw 1 2 3\nothers 9 9 9\nsea 4 5 6\n", encoding="utf-8")
+    expected = [[4, 5, 6], [0, 0, 0], [1, 2, 3]]
+    np.testing.assert_array_equal(read_word_vectors(tmp_path / "some.vec", ["sea", "tax", "law"]), expected)
+    np.save(tmp_path / "some.npy", np.array([[1, 2, 3], [4, 5, 6]]))
+    (tmp_path / "some.txt").write_text("law\nsea\n", encoding="utf-8")
+    np.testing.assert_array_equal(read_word_vectors(tmp_path / "some.npy", ["sea", "tax", "law"]), expected)
+    (tmp_path / "some.txt").write_text("law\n", encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"has shape \(2, 3\) but some.txt has 1 words"):
+        read_word_vectors(tmp_path / "some.npy", ["sea"])
+    for text, message in (
+        ("law 1 x\n", "line 1: expected a word and numbers"),
+        ("law 1 2\nsea 1\n", "line 2: 1 numbers, but 2 in lines before"),
+        ("other 1 2\n", "has none of the 2 words"),
+    ):
+        (tmp_path / "bad.vec").write_text(text, encoding="utf-8")
+        with pytest.raises(InvalidInput, match=message):
+            read_word_vectors(tmp_path / "bad.vec", ["law", "sea"])
+
+
+def test_tokens_are_padded_by_their_own_length_alone():
+    X = sparse.csr_array(np.array([[5, 0, 7] + [0] * 60, [5] * 63, [0] * 63], np.float32))
+    tokens = Tokens.of(X, np.array([5.0], np.float32))
+    assert np.diff(tokens.indptr).tolist() == [1, 63, 0] and tokens.lengths().tolist() == [32, 64, 32]
+    assert [part.tolist() for part in tokens.equal_lengths(8)] == [[0, 2], [1]]
+    assert [part.tolist() for part in tokens.buckets(np.array([1, 2, 0]), 2)] == [[2, 0], [1]]
+    assert tokens.padded(np.array([0]), 3).sum(axis=1).tolist() == [1, 0, 0]
+
+
+@pytest.fixture(scope="module")
+def network():
+    pytest.importorskip("torch")
+    small = {"widths": (1, 2), "n_filters": 8, "word_dim": 8, "bottleneck": 16, "dropout": 0}
+    return XMLCNN(**small, epochs=15, batch_size=8, learning_rate=0.02, early_stopping=False, random_state=0)
+
+
+def test_a_tagger_makes_sequences_for_models_that_read_them(network, tmp_path):
+    tagger = Tagger(network, features=Sequences(8, min_df=1)).fit(TEXTS, LABELS)
+    assert [s.name for s in tagger.suggest(["ships at sea"], k=1)[0]] == ["sea"]
+    tagger.save(tmp_path / "t")
+    assert tailwise.load(tmp_path / "t").suggest(["fish"]) == tagger.suggest(["fish"])
+    with pytest.raises(tailwise.errors.Unsupported, match="XMLCNN cannot say what its scores are made of"):
+        tagger.explain("ships at sea", "sea")
+
+
+def test_what_a_model_reads_decides_how_texts_become_rows(network):
+    assert isinstance(Tagger(network)._maker(), Sequences) and isinstance(Tagger("xmlcnn")._maker(), Sequences)
+    assert isinstance(Tagger(Calibrated(network))._maker(), Sequences)
+    assert isinstance(Tagger(Centroid())._maker(), TextFeatures) and isinstance(Tagger()._maker(), TextFeatures)
+    with pytest.raises(InvalidInput, match=r"features=TextFeatures\(\) makes no rows that XMLCNN.* pass Sequences\(\)"):
+        Tagger(network, features=TextFeatures()).fit(TEXTS, LABELS)
+    with pytest.raises(InvalidInput, match=r"makes no rows that Centroid.* reads; pass TextFeatures\(\)"):
+        Tagger(Centroid(), features=Sequences()).fit(TEXTS, LABELS)
+
+
+def rows_and_labels():
+    X = Sequences(8, min_df=1).fit_transform(TEXTS)
+    return X, tailwise.tagger.indicator(LABELS)[0]
+
+
+def test_given_word_vectors_are_where_training_starts(network):
+    X, Y = rows_and_labels()
+    vectors = np.random.default_rng(0).normal(size=(20, 8)).astype(np.float32)
+    vectors[3] = 0
+    still = {"word_vectors": vectors, "learning_rate": 1e-9, "epochs": 1}
+    learnt = clone(network).set_params(**still).fit(X, Y)
+    words = learnt.network_["words"].numpy()[1:]
+    given = np.delete(np.arange(len(words)), 3)
+    np.testing.assert_allclose(words[given], vectors[given], atol=1e-5)
+    assert np.abs(words[3]).max() > 0, "a word without a vector starts at random"
+    with pytest.raises(InvalidInput, match="word_vectors has 20 columns but word_dim=8; make them the same"):
+        XMLCNN(word_dim=8, word_vectors=vectors.T @ vectors[:, :1] * np.ones((1, 20), np.float32)).fit(X, Y)
+    with pytest.raises(InvalidInput, match=r"word_vectors='cc.vec'; pass finite numbers, a row a word"):
+        XMLCNN(word_vectors="cc.vec").fit(X, Y)
+
+
+@pytest.mark.parametrize("groups", [500, 2], ids=["flat", "grouped"])
+def test_a_run_continues_from_its_checkpoint_to_the_same_bits(groups, tmp_path):
+    pytest.importorskip("torch")
+    X, Y = rows_and_labels()
+
+    def model(epochs, checkpoint=None):
+        return AttentionXML(
+            4, word_dim=4, flat_labels=groups, epochs=epochs, patience=9, checkpoint=checkpoint, random_state=0
+        )
+
+    whole = model(4).fit(X, Y)
+    path = str(tmp_path / "c")
+    model(4, path).fit(X, Y)
+    again = model(4, path).fit(X, Y)
+    np.testing.assert_array_equal(again.predict_topk(X).scores, whole.predict_topk(X).scores)
+    assert len(whole.history_) == 4 and {"epoch", "loss", "p@5"} <= set(whole.history_[0])
+    with pytest.raises(InvalidInput, match="is of a run with other parameters or other data"):
+        model(5, path).fit(X, Y)
+
+
+def test_groups_that_lie_are_refused(tmp_path):
+    pytest.importorskip("torch")
+    X, Y = rows_and_labels()
+    model = AttentionXML(4, word_dim=4, flat_labels=2, epochs=1, random_state=0).fit(X, Y)
+    assert model.groups_.size == 4
+    for groups, message in (
+        (np.array([0, 1, 9, 0], np.int32), "groups_ holds 9"),
+        (np.array([0, 3, 1, 0], np.int32), "groups_ has an empty group"),
+        (np.array([0, 1], np.int32), "groups_ has 2 labels, not 4"),
+    ):
+        model.groups_ = groups
+        model.save(tmp_path / "m")
+        with pytest.raises(ModelFileError, match=message):
+            tailwise.load(tmp_path / "m")
+
+
+def test_padding_changes_no_answer(network):
+    X, Y = rows_and_labels()
+    longer = sparse.csr_array(sparse.hstack([X, sparse.csr_array((X.shape[0], 90), dtype=np.float32)]))
+    for model in (network, AttentionXML(4, word_dim=4, epochs=2, random_state=0)):
+        short, long = (clone(model).fit(rows, Y).predict_topk(rows) for rows in (X, longer))
+        np.testing.assert_array_equal(short.scores, long.scores)
