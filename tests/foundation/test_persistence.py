@@ -192,7 +192,7 @@ def test_other_files_are_never_overwritten(box, tmp_path):
 @pytest.mark.parametrize(
     ("prepare", "message"),
     [
-        (lambda p: None, "does not exist; pass the folder"),
+        (lambda p: None, "does not exist; pass a folder"),
         (lambda p: p.write_text(""), "is a file, not a folder"),
         (lambda p: p.mkdir(), "no manifest.json; it is not a tailwise model"),
         (lambda p: (p.mkdir(), (p / "manifest.json").write_text("{")), "is damaged"),
