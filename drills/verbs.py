@@ -41,7 +41,12 @@ class _Verb(NamedTuple):
 
 
 VERBS = (
-    _Verb("train", "m", lambda table: ["train", f"{table}.csv", "-o", "m", "--model", "dismec"], lambda p: _model(p)),
+    _Verb(
+        "train",
+        "m",
+        lambda table: ["train", f"{table}.csv", "-o", "m", "--model", "dismec", "--overwrite"],
+        lambda p: _model(p),
+    ),
     _Verb("convert", "rows.txt.xz", lambda table: ["convert", f"{table}.csv", "rows.txt.xz"], lambda p: _bytes(p)),
     _Verb("predict", "p.csv", lambda table: ["predict", "model", f"{table}.csv", "-o", "p.csv"], lambda p: _bytes(p)),
     _Verb("report", "r.html", lambda table: ["report", "model", f"{table}.csv", "-o", "r.html"], lambda p: _page(p)),

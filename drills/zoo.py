@@ -96,6 +96,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "LEML": _fitted(lambda: tw.LEML(dim=3, n_jobs=1)),
     "MLCSSP": _fitted(lambda: tw.MLCSSP(dim=3, **SMALL)),
     "CS": _fitted(lambda: tw.CS(dim=6, **SMALL)),
+    "SLEEC": _fitted(lambda: tw.SLEEC(dim=3, n_learners=2, cluster_rows=30, k=3, **SMALL)),
+    "RobustXML": _fitted(lambda: tw.RobustXML(dim=3, l1=0.1, n_jobs=1)),
     "LPSR": _fitted(lambda: tw.LPSR(_base(), n_partitions=4, random_state=0)),
     "WSABIE": _fitted(lambda: tw.WSABIE(dim=8, epochs=2, **SMALL)),
     "XMLCNN": _fitted(lambda: tw.XMLCNN((2,), n_filters=3, bottleneck=4, word_dim=3, epochs=1, **SMALL)),

@@ -180,6 +180,15 @@ class ModelContract:
         for i in range(X.shape[0]):
             assert set(indicator.indices[indicator.indptr[i] : indicator.indptr[i + 1]]) == set(top.labels[i]) - {-1}
 
+    def test_predict_assigns_sets_of_a_sensible_size(self, rows, fitted):
+        X, Y = rows
+        found = fitted.predict(X)
+        assert found.shape == Y.shape and set(found.data) <= {1.0}
+        assert (np.diff(found.indptr) >= (fitted.predict_topk(X, 1).labels[:, 0] >= 0)).all(), "the best at least"
+        assert found.nnz <= 3 * Y.nnz
+        assert 0 <= fitted.score(X, Y) <= 1
+        assert fitted.predict(X[:0]).shape == (0, Y.shape[1])
+
     def test_empty_rows_and_no_rows(self, rows, fitted):
         X, Y = rows
         assert_valid_topk(fitted.predict_topk(sparse.csr_array((3, X.shape[1])), 5), 3, 5, Y.shape[1])

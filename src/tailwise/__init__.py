@@ -75,6 +75,8 @@ _HOME_OF = {
     "CPLST": "compression",
     "MLCSSP": "compression",
     "CS": "compression",
+    "SLEEC": "compression",
+    "RobustXML": "compression",
     "load": "persistence",
     "set_progress": "parallel",
     "TailwiseError": "errors",

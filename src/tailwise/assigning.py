@@ -23,6 +23,7 @@ Worth = Callable[[np.ndarray, int, np.ndarray], np.ndarray]
 """What ``h`` hits in a set of ``k`` are worth where ``r`` labels are relevant; arrays of h and r broadcast."""
 
 _ROWS_A_BLOCK = 256
+TRUSTED = 0.8
 
 
 def _f_score(beta: float) -> Worth:
@@ -141,17 +142,22 @@ def _with_coin(counts: np.ndarray, probability: np.ndarray) -> np.ndarray:
 
 
 class Rule(NamedTuple):
-    """How many labels rows get by scores that are no probabilities.
+    """How many labels rows get where nothing is said.
 
-    Those of score ``threshold`` and more, at least one; or where ``threshold`` is None, the ``size`` best.
+    With ``expects``, as many as have the highest expected F1, at least one. Else those of score ``threshold`` and more,
+    at least one; or where ``threshold`` is None, the ``size`` best.
     """
 
     threshold: float | None
     size: int
+    expects: bool = False
 
     @classmethod
-    def learn(cls, scores: np.ndarray, hits: np.ndarray, n_true: np.ndarray) -> Rule:
+    def learn(cls, scores: np.ndarray, hits: np.ndarray, n_true: np.ndarray, *, probabilities: bool = False) -> Rule:
         """The rule of the higher mean F1 on rows whose labels are known, among two that give as many as rows have.
+
+        Scores that are ``probabilities`` say by themselves how many, unless they are far from it: then the expected
+        sets reach less than :data:`TRUSTED` of that F1.
 
         ``scores`` (n, k) descend, ``hits`` (n, k) say which labels are right, ``n_true`` (n,) how many there are. One
         score for all rows serves margins, which mean the same in every row; cosines and re-ranked scores do not, and
@@ -159,7 +165,7 @@ class Rule(NamedTuple):
 
         >>> scores, hits = np.array([[0.9, 0.8], [0.7, 0.1]]), np.array([[True, True], [True, False]])
         >>> Rule.learn(scores, hits, np.array([2, 1]))
-        Rule(threshold=0.7, size=2)
+        Rule(threshold=0.7, size=2, expects=False)
         """
         size = max(1, round(float(n_true.mean()))) if n_true.size else 1
         present = np.sort(scores[np.isfinite(scores)])[::-1]
@@ -169,8 +175,12 @@ class Rule(NamedTuple):
         threshold = float(present[wanted - 1])
         by_score = np.maximum((scores >= threshold).sum(axis=1), 1)
         by_size = np.full(len(scores), size)
-        better = _mean_f1(hits, by_score, n_true) >= _mean_f1(hits, by_size, n_true)
-        return cls(threshold if better else None, size)
+        reached = [_mean_f1(hits, sizes, n_true) for sizes in (by_score, by_size)]
+        expects = False
+        if probabilities:
+            expected = np.maximum(set_sizes(np.where(np.isfinite(scores), scores, 0.0)), 1)
+            expects = _mean_f1(hits, expected, n_true) >= TRUSTED * max(reached)
+        return cls(threshold if reached[0] >= reached[1] else None, size, expects)
 
 
 def _mean_f1(hits: np.ndarray, sizes: np.ndarray, n_true: np.ndarray) -> float:

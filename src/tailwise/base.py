@@ -98,7 +98,7 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
     def predict_topk(self, X: Any, k: int = 5) -> TopK:
         """The ``k`` best labels of each row with their scores; ties break by label index."""
         self._check_is_fitted()
-        k = int(check_number("k", k, integer=True, low=1, high=_MOST))
+        k = int(check_number("k", k, integer=True, low=1))
         return self._predict_topk(self._seen(X), min(k, self.n_labels_)).padded(k)
 
     def label_weights(self) -> sparse.csr_array:
@@ -146,6 +146,8 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
         check_number("rule_.size", rule.size, integer=True, low=1)
         if rule.threshold is not None:
             check_number("rule_.threshold", rule.threshold)
+        check_kind("rule_.expects", rule.expects, bool)
+        check_that(not rule.expects or self.scores_are_probabilities, "rule_ expects probabilities that are none")
 
     def _check_part(self, name: str, model: Any, kind: type[Any], n_labels: int | None = None) -> None:
         """Refuse a fitted part of this model that is none, or that was fitted on other features or labels.
@@ -185,17 +187,15 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
         )
 
     def _learn_rule(self, X: sparse.csr_array, Y: sparse.csr_array) -> Rule:
-        """``rule_`` from a few training rows, as the model sees them; probabilities need none."""
+        """``rule_`` from a few training rows, as the model sees them."""
         chosen = np.unique(np.linspace(0, X.shape[0] - 1, _ROWS_FOR_RULE).astype(np.int64))
         n_true = np.diff(Y.indptr)[chosen]
-        if self.scores_are_probabilities:
-            return Rule(None, max(1, round(float(n_true.mean()))))
         top = self._predict_topk(sparse.csr_array(X[chosen]), min(self.n_labels_, max(10, 2 * int(n_true.max()))))
         true = sparse.csr_array(Y[chosen])
         hits = np.zeros(top.labels.shape, bool)
         for row, labels in enumerate(top.labels):
             hits[row] = np.isin(labels, true.indices[true.indptr[row] : true.indptr[row + 1]])
-        return Rule.learn(top.scores, hits, n_true)
+        return Rule.learn(top.scores, hits, n_true, probabilities=self.scores_are_probabilities)
 
     @abstractmethod
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:

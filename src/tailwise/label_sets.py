@@ -26,8 +26,7 @@ class LabelSets:
     scores_are_probabilities: bool = False
     n_labels_: int
     rule_: Rule = Rule(None, 5)
-    """What ``predict`` assigns by where scores are no probabilities, learned from training rows; before 0.3 the five
-    best were assigned."""
+    """What ``predict`` assigns by, learned from training rows; models of 0.2 assigned the five best."""
 
     @abstractmethod
     def predict_topk(self, X: Any, k: int = 5) -> TopK:
@@ -45,9 +44,9 @@ class LabelSets:
         One rule may be given: the ``k`` best; all of score ``threshold`` and more; or those that ``assign`` chooses
         from the probabilities of the 50 best, exact for independent labels: ``"f1"`` (``"f0.5"``, ``"f2"``),
         ``"jaccard"``, ``"precision>=0.8"`` or ``"recall>=0.8"``. Without a rule, a model whose scores are
-        probabilities assigns by ``"f1"``, at least the best label. Any other assigns by ``rule_``, which gave training
-        rows as many labels as they have: by a score that a label must reach, or where that served training rows less
-        (cosines differ in scale from row to row), always the same number.
+        probabilities assigns by ``"f1"``, at least the best label. Any other, and one whose probabilities are far off
+        on training rows, assigns by what gave training rows as many labels as they have: by a score that a label must
+        reach, or where that served them less (cosines differ in scale from row to row), always the same number.
         """
         self._check_is_fitted()
         given = [name for name, value in (("k", k), ("threshold", threshold), ("assign", assign)) if value is not None]
@@ -105,7 +104,7 @@ class LabelSets:
         return float(np.average(values, weights=weight))
 
     def _by_default(self, X: Any) -> TopK:
-        if self.scores_are_probabilities:
+        if self.rule_.expects:
             return self._worth_most(X, "f1", at_least=1)
         if self.rule_.threshold is None:
             return self.predict_topk(X, self.rule_.size)

@@ -128,7 +128,8 @@ def test_malformed_lines(run, tmp_path):
 def test_a_folder_that_is_not_a_model(run, tmp_path, corpus):
     refused(run("suggest", tmp_path, "text"), ExitCode.BAD_MODEL, "not a tailwise model")
     refused(run("suggest", tmp_path / "nowhere", "text"), ExitCode.BAD_MODEL, "does not exist")
-    refused(run("info", corpus), ExitCode.BAD_MODEL, "not a tailwise model")
+    refused(run("info", tmp_path), ExitCode.BAD_MODEL, "not a tailwise model")
+    refused(run("info", corpus), ExitCode.BAD_INPUT, "several training files (train.csv, train.jsonl)")
 
 
 def test_a_model_of_another_version_or_damaged(run, corpus, tmp_path):

@@ -168,6 +168,48 @@ def test_predict_writes_what_the_suffix_says(run, corpus, model, tmp_path):
     assert refused.code == 3 and "--json writes JSON Lines" in refused.err and not (tmp_path / "q.csv").exists()
 
 
+def test_predict_copies_the_ids_of_rows(run, model, tmp_path):
+    import csv
+
+    import pyarrow.parquet as parquet
+
+    (tmp_path / "new.csv").write_text("ISBN,title,body\n978-3,sea,cod\n,mill,iron\n")
+    command = ["predict", model, tmp_path / "new.csv", "-k", "1", "--id-column", "isbn", *TEXT]
+    assert [line.split("\t")[0] for line in run(*command).out.splitlines()] == ["978-3", ""]
+    assert [json.loads(line)["row_id"] for line in run(*command, "--json").out.splitlines()] == ["978-3", ""]
+    for name in ("p.csv", "p.parquet", "p.npz"):
+        assert run(*command, "-o", tmp_path / name).code == 0
+    with (tmp_path / "p.csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == ["row", "row_id", "rank", "id", "name", "score"]
+    assert rows[1][:4] == ["0", "978-3", "1", "fish"]
+    assert parquet.read_table(tmp_path / "p.parquet")["row_id"].to_pylist() == ["978-3", ""]
+    assert np.load(tmp_path / "p.npz")["row_ids"].tolist() == ["978-3", ""]
+    scored = run("evaluate", "--predictions", tmp_path / "p.csv", tmp_path / "new.csv", "-l", "title", *TEXT)
+    assert scored.code == 3 and "none is the same" in scored.err
+    wrong = run(*command[:-4], "--id-column", "doi", *TEXT)
+    assert wrong.code == 3 and "line 1: found the columns ISBN, title, body; expected the id column 'doi'" in wrong.err
+    (tmp_path / "rows.txt").write_text("1 2 2\n0 0:1\n")
+    assert "numeric rows" in run("predict", model, tmp_path / "rows.txt", "--id-column", "isbn").err
+
+
+def test_info_of_a_folder_of_data(run, corpus, tmp_path):
+    for name in ("train.jsonl", "test.jsonl"):
+        (tmp_path / name).write_text((corpus / name).read_text())
+    facts = run("info", tmp_path, "--json", *TEXT).json
+    assert (facts["train rows"], facts["test rows"]) == (80, 24)
+
+
+def test_public_data_sets(run):
+    from tailwise.data.public import PUBLIC
+
+    result = run("datasets", "public")
+    assert result.code == 0 and "EURLex-4K" in result.out and "unpack the archive" in result.out
+    facts = {one["name"]: one for one in run("datasets", "public", "--json").json}
+    assert (facts["Amazon-670K"]["A"], facts["Amazon-670K"]["B"]) == (0.6, 2.6)
+    assert [one.labels for one in PUBLIC] == sorted(one.labels for one in PUBLIC)
+
+
 def test_predict_needs_no_labels(run, model, tmp_path):
     (tmp_path / "new.jsonl").write_text('{"title": "sea", "body": "cod quota"}\n')
     result = run("predict", model, tmp_path / "new.jsonl", *TEXT)

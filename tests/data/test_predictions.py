@@ -1,9 +1,12 @@
 """What other programs predicted: every format told by its content, every wrong line by its number."""
 
+import contextlib
 import json
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 
 from tailwise.data import read_predictions
@@ -100,3 +103,51 @@ def test_refused_matrices(tmp_path):
     (tmp_path / "p.npz").write_bytes(b"PK\x03\x04 and nothing else")
     with pytest.raises(DataFormatError, match="damaged or foreign"):
         read_predictions(tmp_path / "p.npz", 1, 5)
+
+
+PIECES = st.sampled_from(
+    [
+        *TEXTS.values(),
+        "\n",
+        "\t",
+        " ",
+        ":",
+        "7",
+        "0.5",
+        "1e999",
+        "9" * 30,
+        "nan",
+        "{",
+        "}",
+        '"',
+        "[",
+        "]",
+        ",",
+        "\0",
+        "é",
+        "inf",
+    ]
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(PIECES, max_size=8).map("".join).map(str.encode) | st.binary(max_size=60))
+def test_whatever_a_file_holds_is_read_or_refused(tmp_path, data):
+    (tmp_path / "p").write_bytes(data)
+    try:
+        found = read_predictions(tmp_path / "p", 3, 2)
+    except DataFormatError:
+        return
+    assert found.topk.labels.shape == (3, 2)
+    assert found.topk.labels.max() < max(1, len(found.label_ids))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 10_000), st.integers(0, 255))
+def test_a_changed_byte_of_a_matrix_is_read_or_refused(tmp_path, at, byte):
+    sparse.save_npz(tmp_path / "p.npz", sparse.csr_array(np.eye(3)), compressed=False)
+    data = bytearray((tmp_path / "p.npz").read_bytes())
+    data[at % len(data)] = byte
+    (tmp_path / "p.npz").write_bytes(data)
+    with contextlib.suppress(DataFormatError):
+        read_predictions(tmp_path / "p.npz", 3, 2)

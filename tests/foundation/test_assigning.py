@@ -92,3 +92,13 @@ def test_scores_that_differ_in_scale_from_row_to_row_give_the_same_number():
     assert Rule.learn(scores, hits, np.array([2, 2])) == Rule(None, 2)
     alike = np.array([[9.0, 8.0, 7.0, 6.0], [9.5, 8.5, 7.0, 6.5]])
     assert Rule.learn(alike, hits, np.array([2, 2])) == Rule(8.0, 2)
+
+
+def test_probabilities_are_trusted_unless_they_are_far_off():
+    hits = np.array([[True, True, False, False], [True, False, False, False]])
+    n_true = np.array([2, 1])
+    honest = np.array([[0.9, 0.8, 0.1, 0.0], [0.9, 0.1, 0.1, 0.0]])
+    assert Rule.learn(honest, hits, n_true, probabilities=True).expects
+    assert not Rule.learn(honest, hits, n_true).expects
+    flat = np.array([[0.99, 0.98, 0.97, 0.96], [0.98, 0.95, 0.95, 0.95]])
+    assert Rule.learn(flat, hits, n_true, probabilities=True) == Rule(0.98, 2)

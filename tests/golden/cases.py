@@ -55,6 +55,8 @@ CASES = {
     "LEML": lambda: tw.LEML(),
     "MLCSSP": lambda: tw.MLCSSP(random_state=0),
     "CS": lambda: tw.CS(random_state=0),
+    "SLEEC": lambda: tw.SLEEC(random_state=0),
+    "RobustXML": lambda: tw.RobustXML(),
     "LPSR": lambda: tw.LPSR(tw.DiSMEC(random_state=0), random_state=0),
     "WSABIE": lambda: tw.WSABIE(random_state=0),
     "XMLCNN": lambda: tw.XMLCNN(n_filters=16, bottleneck=64, word_dim=16, epochs=3, random_state=0),

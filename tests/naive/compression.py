@@ -54,3 +54,19 @@ def pursue(targets, block, vectors, positions, weights):
         if chosen:
             positions[i, : len(chosen)] = chosen
             weights[i, : len(chosen)] = np.linalg.lstsq(vectors[chosen].T.astype(np.float64), target)[0]
+
+
+def project_singular_values(G, pairs, dim, rounds):
+    """Singular value projection with the whole M: ``pairs`` weighs each entry of the sum of squares."""
+    M = np.zeros_like(G)
+    for _ in range(rounds):
+        values, vectors = np.linalg.eigh(M + pairs * (G - M))
+        values, vectors = np.maximum(values[-dim:], 0), vectors[:, -dim:]
+        M = (vectors * values) @ vectors.T
+    return M
+
+
+def robust_objective(X, Y, W, H, S, l1, l2):
+    """½ |Yc - Xc W Hᵀ - Xc S|² + ½ l2 (|W|² + |H|²) + l1 |S|₁"""
+    residual = centred(Y) - centred(X) @ (W @ H.T + S)
+    return 0.5 * (residual**2).sum() + 0.5 * l2 * ((W**2).sum() + (H**2).sum()) + l1 * np.abs(S).sum()

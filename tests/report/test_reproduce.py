@@ -156,3 +156,28 @@ def test_the_command_prints_and_writes_the_table(monkeypatch, tmp_path, capsys, 
     assert "note: a stand-in" in captured.err
     assert sum(line.startswith("compiling took ") for line in captured.err.splitlines()) == 1
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["table.csv", "table.html", "table.md"]
+
+
+def write_xmc(path, X, Y):
+    lines = [f"{X.shape[0]} {X.shape[1]} {Y.shape[1]}"]
+    for x, y in zip(X.toarray(), Y.toarray(), strict=True):
+        entries = " ".join(f"{j}:{x[j]:.6g}" for j in np.flatnonzero(x))
+        lines.append(",".join(map(str, np.flatnonzero(y))) + " " + entries)
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+def test_files_that_the_user_names_stand_beside_the_figures_of_the_data_set(tmp_path, data):
+    train = write_xmc(tmp_path / "some-train.txt", data.X_train, data.Y_train)
+    test = write_xmc(tmp_path / "some-test.txt", data.X_test, data.Y_test)
+    out = tmp_path / "out"
+    named = ["--dataset", "bibtex", "--train", train, "--test", test]
+    assert main(["reproduce", *named, "--methods", "nearestrows,leml,ml-cssp", "-o", str(out)]) == 0
+    with (out / "table.csv").open() as file:
+        found = {row["method"]: row["published p@1"] for row in csv.DictReader(file)}
+    assert found == {"NearestRows": "57.04", "LEML": "62.54", "ML-CSSP": "44.98"}
+
+
+def test_a_test_file_without_a_training_file_is_refused(tmp_path, capsys):
+    assert main(["reproduce", "--dataset", "bibtex", "--test", str(tmp_path / "test.txt")]) != 0
+    assert "name the training file too, by --train" in capsys.readouterr().err

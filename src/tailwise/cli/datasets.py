@@ -31,6 +31,25 @@ def list_datasets(as_json: output.Json = False) -> None:
 
 
 @app.command()
+def public(as_json: output.Json = False) -> None:
+    """List public data sets with their shapes, A and B of their propensities, and how their files are read."""
+    from tailwise.data.public import PLACE, PUBLIC, SOURCE
+
+    facts = [one._asdict() | dict(zip("AB", one.a_and_b, strict=True)) for one in PUBLIC]
+    if as_json:
+        output.emit_json(facts)
+        return
+    from tailwise.display import Table
+
+    columns = ("name", "train_rows", "test_rows", "features", "labels", "A", "B", "files")
+    rows = [
+        [f"{fact[column]:,}" if type(fact[column]) is int else fact[column] for column in columns] for fact in facts
+    ]
+    notes = [f"from {SOURCE}: {PLACE}", "--propensity amazon, wikipedia or other sets A and B"]
+    output.emit_table(Table("", [column.replace("_", " ") for column in columns], rows, notes))
+
+
+@app.command()
 def fetch(name: Name, as_json: output.Json = False, quiet: output.Quiet = False) -> None:
     """Download a data set, check its digest and keep it in the cache folder (TAILWISE_HOME moves it)."""
     output.set_up(quiet)

@@ -16,7 +16,9 @@ from tailwise.models import model_class, model_names
 def info(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="MODEL|DATA|NAME", help="A model folder, a data file, a data set's or a model's name."),
+        typer.Argument(
+            metavar="MODEL|DATA|NAME", help="A model folder, a data file or folder, a data set's or a model's name."
+        ),
     ] = None,
     reading: inputs.Reading = inputs.UNTOLD,
     jobs: output.Jobs = None,
@@ -37,7 +39,7 @@ def info(
     path = Path(what or "")
     if what is None:
         facts: dict[str, Any] = installed() | places()
-    elif path.is_dir():
+    elif path.is_dir() and not _holds_data(path):
         facts = _model_facts(path)
     elif not path.exists() and what.lower() in model_names():
         _emit_parameters(what, as_json)
@@ -48,6 +50,14 @@ def info(
         output.emit_json(facts)
     else:
         output.emit_facts(facts)
+
+
+def _holds_data(folder: Path) -> bool:
+    """Whether a folder has files, and no model among them."""
+    from tailwise.persistence.manifest import MANIFEST
+
+    files = [file for file in folder.iterdir() if file.is_file()]
+    return bool(files) and not any(file.name == MANIFEST or file.suffix == ".npy" for file in files)
 
 
 def _model_facts(path: Path) -> dict[str, Any]:

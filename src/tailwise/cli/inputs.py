@@ -261,18 +261,27 @@ def read_rows(data: str, reading: Reading, *, part: str = "train") -> Rows:
     return Rows.of(load(data, reading, part=part), part)
 
 
-def read_unlabelled(data: str, reading: Reading) -> Any:
-    """The texts of DATA, which needs no labels, or its rows of X."""
+def read_unlabelled(data: str, reading: Reading, id_column: str | None = None) -> tuple[Any, list[str] | None]:
+    """The texts of DATA, which needs no labels, or its rows of X; and what ``id_column`` calls the rows."""
     from tailwise.data import TEXT_FORMATS, detect_format, read_texts
+    from tailwise.data.records import read_column
+    from tailwise.errors import InvalidInput
 
     options = reading.options()
     with opened(data) as path:
         kind = (options.get("format") or detect_format(path)) if Path(path).is_file() else None
         if kind in TEXT_FORMATS:
             takes = ("text_columns", "delimiter", "encoding", "quoting")
-            return read_texts(path, kind, **{name: options[name] for name in takes if name in options})
+            given = {name: options[name] for name in takes if name in options}
+            texts = read_texts(path, kind, **given)
+            given.pop("text_columns", None)
+            return texts, None if id_column is None else read_column(path, kind, id_column, **given)
+        if id_column is not None:
+            raise InvalidInput(
+                f"--id-column {id_column}: {data} has numeric rows without columns of text; leave it out"
+            )
         # Labels are not looked at: where they start to count does not matter.
-        return read_rows(path, reading._replace(label_base=reading.label_base or 0), part="test").rows
+        return read_rows(path, reading._replace(label_base=reading.label_base or 0), part="test").rows, None
 
 
 def open_tagger(path: Path) -> Tagger:

@@ -23,6 +23,12 @@ def predict(
         ),
     ] = None,
     k: inputs.K = 5,
+    id_column: Annotated[
+        str | None,
+        typer.Option(
+            "--id-column", metavar="COLUMN", help="A column of DATA that names its rows; copied to the output."
+        ),
+    ] = None,
     reading: inputs.Reading = inputs.UNTOLD,
     jobs: output.Jobs = None,
     as_json: output.Json = False,
@@ -31,13 +37,13 @@ def predict(
     """Predict labels for every row of DATA: one line a row, tab-separated `id score` pairs, or JSON Lines with --json.
 
     A file has the format of its suffix: .csv and .tsv have a header and a line for each label of each row, numbered
-    from 0 in the order of DATA; .npz is a sparse matrix of scores.
+    from 0 in the order of DATA; .npz is a sparse matrix of scores. With --id-column each row's own id comes along.
 
     Examples:
 
     tailwise predict my-model new.jsonl --text-columns title,abstract -k 3 > labels.tsv
 
-    tailwise predict my-model new.csv --text-columns body -o labels.csv
+    tailwise predict my-model new.csv --text-columns body -o labels.csv --id-column isbn
     """
     output.set_up(quiet, jobs)
     from tailwise.cli.predictions import as_json_lines, as_lines, suggested, write_predictions
@@ -48,10 +54,11 @@ def predict(
     if as_json and kind != "jsonl":
         raise InvalidInput(f"--json writes JSON Lines, but --output {to} is {kind}; leave --json out, or name a .jsonl")
     tagger = inputs.open_tagger(model)
-    blocks = suggested(tagger, inputs.read_unlabelled(data, reading), k)
+    rows, row_ids = inputs.read_unlabelled(data, reading, id_column)
+    blocks = suggested(tagger, rows, k)
     if to is None:
-        for line in as_json_lines(blocks) if as_json else as_lines(blocks):
+        for line in as_json_lines(blocks, row_ids) if as_json else as_lines(blocks, row_ids):
             output.emit(line.removesuffix("\n"))
         return
-    write_predictions(to, kind, blocks, tagger.label_ids_)
+    write_predictions(to, kind, blocks, tagger.label_ids_, row_ids)
     output.say(f"wrote {to}")

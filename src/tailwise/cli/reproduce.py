@@ -11,7 +11,11 @@ from tailwise.cli import output
 
 
 def reproduce(
-    dataset: Annotated[str, typer.Option(help="A data set's name.")] = "eurlex-4k",
+    dataset: Annotated[str, typer.Option(help="A data set's name, or a folder that is called like it.")] = "eurlex-4k",
+    train: Annotated[
+        Path | None, typer.Option(help="The data set's training file, where it cannot be fetched by name.")
+    ] = None,
+    test: Annotated[Path | None, typer.Option(help="The data set's test file.")] = None,
     methods: Annotated[
         str | None, typer.Option(help="Methods separated by commas; all that the papers report by default.")
     ] = None,
@@ -30,14 +34,26 @@ def reproduce(
     tailwise reproduce --demo
 
     tailwise reproduce --dataset eurlex-4k --methods dismec,pw-dismec,parabel -o eurlex-table
+
+    tailwise reproduce --dataset bibtex --train bibtex-train.arff --test bibtex-test.arff --methods leml,cplst,sleec
     """
     output.set_up(quiet, jobs)
     from tailwise.data import load_dataset
+    from tailwise.errors import InvalidInput
     from tailwise.experiments import reproduce as work
     from tailwise.experiments.methods import select
 
     chosen = select([name for name in (methods or "").split(",") if name.strip()], demo=demo)
-    data, note = work.demo_dataset() if demo and dataset == "eurlex-4k" else (load_dataset(dataset), "")
+    if test is not None and train is None:
+        raise InvalidInput(f"--test {test} stands alone; name the training file too, by --train")
+    note = ""
+    if train is not None:
+        data = load_dataset(train, test=test)
+        data.name = dataset
+    elif demo and dataset == "eurlex-4k":
+        data, note = work.demo_dataset()
+    else:
+        data = load_dataset(dataset)
     if note:
         output.warn(note)
     title = f"{data.name}: ours beside the published figures"

@@ -11,8 +11,65 @@ from tailwise.compression.spectrum import top_right_vectors
 from tailwise.parameters import Integer
 from tailwise.persistence.checks import check_exact, check_finite
 
-_LEAST_GAIN = 1e-4
+LEAST_GAIN = 1e-4
+"""Alternation ends where a round lowers the objective by less than this share."""
 _LEAST = 1e-6
+
+
+class Alternation:
+    """``min ½ |R - X W Hᵀ|² + ½ l2 (|W|² + |H|²)`` step by step, where ``R = Y - X S`` for a sparse S that may change.
+
+    X and Y are less their means. R is never formed: it is only multiplied. S starts as None, which is zero.
+    """
+
+    def __init__(
+        self, rows: CentredRows, Y: sparse.csr_array, dim: int, l2: float, tol: float, n_jobs: int | None
+    ) -> None:
+        self.rows, self.Y = rows, Y
+        self.l2, self.tol, self.n_jobs = l2, tol, n_jobs
+        self.S: sparse.csr_array | None = None
+        self.H = top_right_vectors(Y, dim, centre=True)
+        self.W = np.zeros((rows.X.shape[1], self.H.shape[1]), np.float32)
+        means = label_means(Y)
+        self._square = Y.nnz - Y.shape[0] * float(means @ means)
+
+    def solve_rows(self, description: str) -> None:
+        """The W that is best for H, both turned so that ``HᵀH`` is diagonal; dead directions are dropped."""
+        squares, turn = np.linalg.eigh(self.H.T @ self.H)
+        kept = squares > _LEAST * squares.max(initial=0)
+        self.H, squares = self.H @ turn[:, kept], squares[kept]
+        targets = self.Y @ self.H
+        if self.S is not None:
+            targets -= self.rows.times((self.S @ self.H).astype(np.float32))
+        self.W = ridge(
+            self.rows,
+            (targets / squares).astype(np.float32),
+            self.l2 / squares,
+            start=self.W @ turn[:, kept],
+            tol=self.tol,
+            n_jobs=self.n_jobs,
+            description=description,
+        )
+
+    def solve_labels(self) -> None:
+        """The H that is best for W."""
+        gram, image = self._products()
+        self.H = np.linalg.solve(gram + self.l2 * np.eye(gram.shape[0]), image.T).T
+
+    def objective(self) -> float:
+        """What is minimised, where S is zero."""
+        gram, image = self._products()
+        fit = 0.5 * self._square - (self.H * image).sum() + 0.5 * ((self.H.T @ self.H) * gram).sum()
+        return float(fit + 0.5 * self.l2 * ((self.W.astype(np.float64) ** 2).sum() + (self.H**2).sum()))
+
+    def _products(self) -> tuple[np.ndarray, np.ndarray]:
+        """``AᵀA`` and ``Rᵀ A`` of ``A = X W``."""
+        A = self.rows.times(self.W)
+        image = self.Y.T @ A.astype(np.float64)
+        if self.S is not None:
+            image -= self.S.T @ self.rows.transposed_times(A).astype(np.float64)
+        A = A.astype(np.float64)
+        return A.T @ A, image
 
 
 class LEML(LowRank):
@@ -70,41 +127,17 @@ class LEML(LowRank):
         self.n_jobs = n_jobs
 
     def _factor(self, rows: CentredRows, Y: sparse.csr_array) -> Factors:
-        means = label_means(Y)
-        square = Y.nnz - Y.shape[0] * float(means @ means)
-        H = top_right_vectors(Y, self.dim, centre=True)
-        W = np.zeros((rows.X.shape[1], H.shape[1]), np.float32)
+        alternation = Alternation(rows, Y, self.dim, self.l2, self.tol, self.n_jobs)
         objectives: list[float] = []
         for _ in range(self.max_rounds):
-            W, H = self._solve_rows(rows, Y, W, H)
-            A = rows.times(W).astype(np.float64)
-            gram, image = A.T @ A, Y.T @ A
-            H = np.linalg.solve(gram + self.l2 * np.eye(gram.shape[0]), image.T).T
-            fit = 0.5 * square - (H * image).sum() + 0.5 * ((H.T @ H) * gram).sum()
-            objectives.append(float(fit + 0.5 * self.l2 * ((W.astype(np.float64) ** 2).sum() + (H**2).sum())))
-            if len(objectives) > 1 and objectives[-1] > objectives[-2] * (1 - _LEAST_GAIN):
+            alternation.solve_rows("Training LEML")
+            alternation.solve_labels()
+            objectives.append(alternation.objective())
+            if len(objectives) > 1 and objectives[-1] > objectives[-2] * (1 - LEAST_GAIN):
                 break
         self.objective_ = np.array(objectives)
-        return Factors(W, H, means - H @ (rows.mean @ W))
-
-    def _solve_rows(
-        self, rows: CentredRows, Y: sparse.csr_array, W: np.ndarray, H: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The W that is best for H, both turned so that ``HᵀH`` is diagonal; dead directions are dropped."""
-        squares, turn = np.linalg.eigh(H.T @ H)
-        kept = squares > _LEAST * squares.max(initial=0)
-        H, W, squares = H @ turn[:, kept], (W @ turn[:, kept]).astype(np.float32), squares[kept]
-        targets = ((Y @ H) / squares).astype(np.float32)
-        W = ridge(
-            rows,
-            targets,
-            self.l2 / squares,
-            start=W,
-            tol=self.tol,
-            n_jobs=self.n_jobs,
-            description="Training LEML",
-        )
-        return W, H
+        W, H = alternation.W, alternation.H
+        return Factors(W, H, label_means(Y) - H @ (rows.mean @ W))
 
     def _check_state(self) -> None:
         super()._check_state()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +25,19 @@ _HEADER = "the header 'rows columns', two integers"
 _SPLITS = {"trn": "train", "train": "train", "": "train", "tst": "test", "test": "test", "t": "test"}
 _TEXT = re.compile(r"(?P<split>trn|train|tst|test)_x_(?P<what>xf|y)", re.I)
 _NPZ = re.compile(r"(?P<what>x|y)\.?(?P<split>trn|train|tst|test|t|)", re.I)
+_FOREIGN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    OSError,
+    EOFError,
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    NotImplementedError,
+    RuntimeError,
+)
 
 
 class Pair(NamedTuple):
@@ -97,11 +111,12 @@ def read_npz(path: Path) -> tuple[sparse.csr_array, list[str] | None]:
         with np.load(path, allow_pickle=False) as file:
             ids = [str(label) for label in file["label_ids"].tolist()] if "label_ids" in file else None
         matrix = canonical_csr(path.name, sparse.load_npz(path), np.float32)
-    except (zipfile.BadZipFile, OSError, KeyError, ValueError, EOFError, NotImplementedError) as error:
+    except _FOREIGN as error:
         if isinstance(error, DataFormatError):
             raise
         why = str(error) if isinstance(error, InvalidInput) else " ".join(str(error).split())[:100]
         raise DataFormatError(path, None, f"damaged or foreign data ({why})", expected) from error
+    rows.check_width(path, None, matrix.shape[1], "column")
     if ids is not None and len(ids) != matrix.shape[1]:
         raise DataFormatError(path, None, f"{len(ids):,} label_ids", f"{matrix.shape[1]:,}, one for each column")
     return matrix, ids

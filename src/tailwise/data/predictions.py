@@ -29,6 +29,7 @@ from tailwise.kernels.sparse.topk import topk_csr
 _ZIP = b"PK\x03\x04"
 _JSON = '{"labels": ["a", "b"], "scores": [0.9, 0.1]}'
 _TABLE = ("row", "id", "score")
+_LONGEST_NUMBER = 19
 
 Ranked = list[tuple[str, float]]
 
@@ -122,7 +123,7 @@ def _pairs(found: Any) -> Ranked | None:
 def _number(value: Any) -> float | None:
     try:
         score = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return None if math.isnan(score) else score
 
@@ -170,7 +171,7 @@ def _from_table(path: Path, lines: list[str], delimiter: str, n_rows: int) -> li
     try:
         for cells in reader:
             row, score = cells["row"] or "", _number(cells["score"])
-            if not (row.isascii() and row.isdecimal() and int(row) < n_rows):
+            if not (row.isascii() and row.isdecimal() and len(row) < _LONGEST_NUMBER and int(row) < n_rows):
                 raise DataFormatError(path, reader.line_num, shown(row), f"a row from 0 to {n_rows - 1:,}")
             if score is None or not cells["id"]:
                 raise DataFormatError(path, reader.line_num, shown(str(cells["score"])), "a label and its score")

@@ -148,6 +148,28 @@ def read_texts(
     return scan_records(path, format, Columns(text_columns), layout, with_labels=False)[0]
 
 
+def read_column(
+    path: str | Path,
+    format: str,
+    column: str,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    quoting: str | None = None,
+) -> list[str]:
+    """The cells of one column of a file in one of ``TEXT_FORMATS``, such as the ids of its rows, as text."""
+    path = check_file(path)
+
+    def wanted(line: int, names: Sequence[str]) -> set[str]:
+        return {_named(path, line, names, "id", column)}
+
+    cells = []
+    for line, row in table_rows(path, format, Layout(delimiter, encoding, quoting), {}, wanted):
+        (name,) = wanted(line if format == "jsonl" else 1, list(row))
+        cells.append("" if row[name] is None else str(row[name]))
+    return cells
+
+
 def find_column(path: Path, line: int, names: Iterable[str], column: str) -> str | None:
     """The column that ``column`` names: spelled alike, or alike but for case and spaces around it; None is none."""
     if column in names:

@@ -93,7 +93,7 @@ def exact_rows(
     return (X, Y) if found == n_rows else (X[:n_rows], Y[:n_rows])
 
 
-def check_width(path: Path, line: int, width: int, word: str) -> int:
+def check_width(path: Path, line: int | None, width: int, word: str) -> int:
     """``width`` as a file announces it; refused where vectors of that length would not fit."""
     if width * _BYTES_A_COLUMN > max_bytes():
         raise too_large(path, line, f"{width:,} {word}s, which need {width * _BYTES_A_COLUMN:,} bytes and more")

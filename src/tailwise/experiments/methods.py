@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tailwise.errors import InvalidInput
 from tailwise.models import make_model, plain_name
-from tailwise.tail import RankNet, TailAugmented
+from tailwise.tail import LPSR, RankNet, TailAugmented
 from tailwise.tail.wrapper import Wrapper
 
 
@@ -37,7 +37,7 @@ def _seeded(model: Any) -> Any:
 METHODS = (
     _plain("Popularity", demo=True),
     _plain("Centroid", demo=True),
-    _plain("NearestRows"),
+    _plain("NearestRows")._replace(published="kNN"),
     _plain("DiSMEC", "DiSMEC", demo=True),
     _plain("PWDiSMEC", "PW-DiSMEC", demo=True),
     _plain("ProXML", "ProXML"),
@@ -50,6 +50,13 @@ METHODS = (
     _plain("PfastreXML", "PfastreXML", demo=True),
     _plain("GLaS", "GLaS"),
     _plain("WSABIE", "WSABIE"),
+    _plain("LEML", "LEML"),
+    _plain("CPLST", "CPLST"),
+    _plain("MLCSSP", "ML-CSSP"),
+    _plain("CS", "CS"),
+    _plain("RobustXML", "RobustXML"),
+    _plain("SLEEC", "SLEEC"),
+    _around(LPSR, "DiSMEC", "LPSR"),
     _around(RankNet, "FastXML", "RankNet+FastXML"),
     _around(RankNet, "Parabel", "RankNet+Parabel"),
     _around(RankNet, "Bonsai", "RankNet+Bonsai"),

@@ -74,7 +74,7 @@ class LPSR(Wrapper):
         self,
         base: XMCModel,
         *,
-        n_partitions: int = 50,
+        n_partitions: int = 20,
         precision_at: int = 5,
         n_candidates: int = 50,
         random_state: Any = None,
