@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tailwise.sequence.networks import Network
 
 _ROWS_A_BLOCK = 32
+_ALIGNMENT = 64
 
 
 class WordVectors(Constraint):
@@ -127,7 +128,9 @@ class SequenceModel(XMCModel):
         return vectors
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
-        return self._predict_with(self.build_network(self.known_.size), self.network_, X, k)
+        # Weights of a mapped file may begin anywhere, and a product's rounding depends on where they begin.
+        aligned = {name: w.clone() if w.data_ptr() % _ALIGNMENT else w for name, w in self.network_.items()}
+        return self._predict_with(self.build_network(self.known_.size), aligned, X, k)
 
     def _predict_with(self, network: Network, parameters: Any, X: sparse.csr_array, k: int) -> TopK:
         torch = require_torch(type(self).__name__)
