@@ -30,10 +30,10 @@ MODELS: dict[str, Any] = {
     "DiSMEC": lambda: tw.Tagger(tw.DiSMEC(random_state=0)),
     "Bonsai": lambda: tw.Tagger(tw.Bonsai(random_state=0)),
     "XMLCNN": lambda: tw.Tagger(
-        tw.XMLCNN(epochs=12, batch_size=16, learning_rate=2e-3, random_state=0), features=tw.Sequences(128)
+        tw.XMLCNN(epochs=12, batch_size=16, learning_rate=2e-3, patience=5, random_state=0), features=tw.Sequences(128)
     ),
     "AttentionXML": lambda: tw.Tagger(
-        tw.AttentionXML(64, beam=5, epochs=12, batch_size=16, learning_rate=4e-3, random_state=0),
+        tw.AttentionXML(64, beam=5, epochs=12, batch_size=16, learning_rate=4e-3, patience=5, random_state=0),
         features=tw.Sequences(128),
     ),
 }

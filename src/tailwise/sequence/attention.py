@@ -22,6 +22,8 @@ class Attention(Network):
     best groups only; a label's probability is then its own times its group's.
     """
 
+    label_bias = "label.bias"
+
     def __init__(self, model: AttentionXML, n_labels: int, members: torch.Tensor | None) -> None:
         self.model, self.n_labels, self.members = model, n_labels, members
         """``members`` (n_groups, largest) int64 are the labels of each group, ``n_labels`` where there are no more."""

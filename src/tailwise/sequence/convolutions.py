@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 class Convolutions(Network):
     """``σ(V relu(U relu(pool(conv(words)))))``, with dropout before the convolutions and before V."""
 
+    label_bias = "label_bias"
+
     def __init__(self, model: XMLCNN, n_labels: int) -> None:
         self.model, self.n_labels = model, n_labels
 

@@ -24,7 +24,8 @@ from tailwise.validation import check_number
 if TYPE_CHECKING:
     from tailwise.sequence.networks import Network
 
-_ROWS_A_PASS = 8
+_ROWS_A_BLOCK = 32
+_ALIGNMENT = 64
 
 
 class WordVectors(Constraint):
@@ -127,7 +128,9 @@ class SequenceModel(XMCModel):
         return vectors
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
-        return self._predict_with(self.build_network(self.known_.size), self.network_, X, k)
+        # Weights of a mapped file may begin anywhere, and a product's rounding depends on where they begin.
+        aligned = {name: w.clone() if w.data_ptr() % _ALIGNMENT else w for name, w in self.network_.items()}
+        return self._predict_with(self.build_network(self.known_.size), aligned, X, k)
 
     def _predict_with(self, network: Network, parameters: Any, X: sparse.csr_array, k: int) -> TopK:
         torch = require_torch(type(self).__name__)
@@ -136,17 +139,20 @@ class SequenceModel(XMCModel):
         scores = np.full((X.shape[0], k), -np.inf, np.float32)
 
         def predict(rows: np.ndarray) -> None:
-            # Always as many rows of the same length: a product's rounding depends on its shape.
-            batch = torch.from_numpy(tokens.padded(rows, _ROWS_A_PASS))
+            # One row at a time: a product's rounding depends on its shape and on a row's place in it.
             with one_thread_an_operation(), torch.no_grad():
-                found = network.probabilities(parameters, batch).numpy()[: rows.size]
+                passes = [
+                    network.probabilities(parameters, torch.from_numpy(tokens.padded(rows[i : i + 1]))).numpy()
+                    for i in range(rows.size)
+                ]
+            found = np.concatenate(passes)
             best = np.full((rows.size, k), -1, np.int32), np.full((rows.size, k), -np.inf, np.float32)
             topk_dense(found, 0, *best)
             labels[rows] = np.where(best[0] >= 0, self.known_[best[0]] if self.known_.size else -1, -1)
             scores[rows] = best[1]
 
         if self.known_.size:
-            map_blocks(predict, tokens.equal_lengths(_ROWS_A_PASS), n_jobs=self.n_jobs)
+            map_blocks(predict, tokens.buckets(np.arange(X.shape[0]), _ROWS_A_BLOCK), n_jobs=self.n_jobs)
         return TopK(labels, scores)
 
     def _check_state(self) -> None:

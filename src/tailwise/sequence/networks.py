@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch.nn import functional as F  # noqa: N812
@@ -17,7 +17,8 @@ class Network:
     ``words`` holds a vector a token; token 0 is padding. In :meth:`loss` the tokens number rows of ``words`` as given.
     """
 
-    word_dim: int
+    label_bias: ClassVar[str]
+    """The parameter that holds each label's bias."""
 
     @abstractmethod
     def initial(self, n_tokens: int, generator: torch.Generator) -> Parameters:

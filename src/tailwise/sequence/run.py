@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 
 from tailwise.embedding.run import Run
 from tailwise.sequence.networks import Parameters
 from tailwise.sequence.training import SequenceTrainer, Settings
+from tailwise.validation import label_counts
 
 
 class SequenceRun(Run):
@@ -28,6 +30,12 @@ class SequenceRun(Run):
             parameters["words"][1:][has] = torch.from_numpy(given).to(self.processes.device)[has]
         settings = Settings(model.batch_size, model.learning_rate, self.seed, model.n_jobs)
         return parameters, SequenceTrainer(self.network, parameters, model.tokens_, settings, self.processes)
+
+    def _start(self) -> None:
+        # From the first step on the network learns which words speak for a label, not how frequent it is.
+        share = (label_counts(self.Y) + 0.5) / (self.Y.shape[0] + 1)
+        bias = self.parameters[self.network.label_bias]
+        bias.copy_(torch.from_numpy(np.log(share / (1 - share)).astype(np.float32)))
 
     def _validate(self, parameters: Parameters) -> float:
         here = {name: value.cpu() for name, value in parameters.items()}

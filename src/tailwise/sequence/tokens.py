@@ -38,10 +38,10 @@ class Tokens(NamedTuple):
         """(n_rows,): to how many tokens each row is padded, a multiple of 32 and at least 32."""
         return np.maximum(1, -(-np.diff(self.indptr) // _LENGTH_STEP)) * _LENGTH_STEP
 
-    def padded(self, rows: np.ndarray, n_rows: int | None = None) -> np.ndarray:
-        """These rows as (n_rows, longest) int64, 0 after a row's end and in rows that there are not."""
+    def padded(self, rows: np.ndarray) -> np.ndarray:
+        """These rows as (n_rows, longest) int64, 0 after a row's end."""
         longest = int(self.lengths()[rows].max(initial=_LENGTH_STEP))
-        batch = np.zeros((rows.size if n_rows is None else n_rows, longest), np.int64)
+        batch = np.zeros((rows.size, longest), np.int64)
         for place, row in enumerate(rows):
             own = self.ids[self.indptr[row] : self.indptr[row + 1]]
             batch[place, : own.size] = own
@@ -51,11 +51,3 @@ class Tokens(NamedTuple):
         """``rows`` in parts of at most ``size``, the shortest first: rows of a part are about equally long."""
         order = rows[np.argsort(self.lengths()[rows], kind="stable")]
         return [order[start : start + size] for start in range(0, order.size, size)]
-
-    def equal_lengths(self, size: int) -> list[np.ndarray]:
-        """All rows in parts of at most ``size`` that are padded to the same length."""
-        lengths = self.lengths()
-        parts = []
-        for length in np.unique(lengths):
-            parts += self.buckets(np.flatnonzero(lengths == length), size)
-        return parts
