@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
-from tailwise.explanation import Explanation, Part, linear_explanation, not_ranked
+from tailwise.explanation import Explanation, Part, not_ranked
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.sparse.topk import topk_csr
 from tailwise.parallel import map_blocks, row_blocks
@@ -21,7 +21,8 @@ from tailwise.persistence.checks import (
     check_that,
 )
 from tailwise.rows import UNIT_LENGTH, RowView, unit_rows, with_values
-from tailwise.scoring import check_linear, predict_topk_linear
+from tailwise.scoring import predict_topk_linear
+from tailwise.sparse_linear import SparseLinear
 
 _ROWS_A_BLOCK = 1024
 
@@ -66,7 +67,7 @@ class Popularity(XMCModel):
         return Explanation.sum_of(label, [Part(f"share of training rows, {self.label_counts_[label]:,}", share)])
 
 
-class Centroid(XMCModel):
+class Centroid(SparseLinear):
     """Score each label by the cosine between the row and the mean of the label's training rows.
 
     ``score_l = x·μ_l / (|x| |μ_l|)``. Time and memory are those of the sparse product ``Yᵀ X``; prediction
@@ -89,10 +90,6 @@ class Centroid(XMCModel):
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH
 
-    def _check_state(self) -> None:
-        super()._check_state()
-        check_linear(self.weights_, self.bias_, (self._n_seen, self.n_labels_))
-
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         means = unit_rows(sparse.csr_array(Y.T.tocsr() @ X))
         self.weights_ = sparse.csr_array(means.T.tocsr())
@@ -101,27 +98,6 @@ class Centroid(XMCModel):
     def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray) -> None:
         # A mean does not mind a common factor; without one, large weights could leave float32.
         self._fit(X, _scaled_rows(Y, weight / weight.max()))
-
-    @property
-    def coef_(self) -> sparse.csr_array:
-        """The unit means as scikit-learn's linear models have weights, but sparse: CSR (n_labels, n_features)."""
-        return self._label_weights()
-
-    @property
-    def intercept_(self) -> np.ndarray:
-        """0 for each label, -inf for one without rows: (n_labels,)."""
-        return self.bias_
-
-    def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
-        return predict_topk_linear(X, self.weights_, self.bias_, k, n_jobs=self.n_jobs)
-
-    def _label_weights(self) -> sparse.csr_array:
-        return sparse.csr_array(self.weights_.T.tocsr())
-
-    def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
-        if np.isneginf(self.bias_[label]):
-            return not_ranked(label, "no training row has the label")
-        return linear_explanation(label, x, self.weights_, self.bias_[label])
 
 
 class NearestRows(XMCModel):

@@ -6,11 +6,27 @@ from typing import Any
 
 from tailwise.embedding.index import LabelIndex
 from tailwise.errors import InvalidInput
-from tailwise.parameters import Component, Constraint, OrNone
+from tailwise.metrics.names import METRIC
+from tailwise.parameters import Component, Constraint, Flag, Integer, Number, OrNone, Text
+from tailwise.propensity import PropensityLike
 from tailwise.validation import check_number
 
 INDEX = OrNone(Component(LabelIndex, "label index", "FaissIndex(), or None for exact search"))
 """The constraint of a parameter that says how labels are searched."""
+
+TRAINING: dict[str, Constraint] = {
+    "batch_size": Integer(low=1),
+    "epochs": Integer(low=1),
+    "learning_rate": Number(low=0, open_low=True),
+    "early_stopping": Flag(),
+    "metric": METRIC,
+    "patience": Integer(low=1),
+    "validation_fraction": Number(low=0, high=1, open_low=True, open_high=True),
+    "propensity": PropensityLike(),
+    "checkpoint": OrNone(Text()),
+    "device": Text(),
+}
+"""The parameters of a training by epochs that stops early."""
 
 
 class Widths(Constraint):

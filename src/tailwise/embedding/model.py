@@ -9,14 +9,13 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from tailwise.embedding.constraints import INDEX, Widths, layer_widths
+from tailwise.embedding.constraints import INDEX, TRAINING, Widths, layer_widths
 from tailwise.embedding.index import ExactIndex
 from tailwise.embedding.runtime import Processes, one_thread_an_operation, require_torch, resolve_device
 from tailwise.embedding.tower import Shape
 from tailwise.embedding.vectors import VectorModel
-from tailwise.metrics.names import METRIC
-from tailwise.parameters import Choice, Flag, Integer, Number, OrNone, Text
-from tailwise.propensity import PropensityLike, resolve_propensity
+from tailwise.parameters import Choice, Integer, Number
+from tailwise.propensity import resolve_propensity
 from tailwise.rows import UNIT_LENGTH, RowView
 
 if TYPE_CHECKING:
@@ -38,17 +37,8 @@ class TwoTowerModel(VectorModel):
         "hidden": Widths(or_one=True),
         "activation": Choice("relu", "linear"),
         "input_keep_probability": Number(low=0, high=1, open_low=True),
-        "batch_size": Integer(low=1),
-        "epochs": Integer(low=1),
-        "learning_rate": Number(low=0, open_low=True),
-        "early_stopping": Flag(),
-        "metric": METRIC,
-        "patience": Integer(low=1),
-        "validation_fraction": Number(low=0, high=1, open_low=True, open_high=True),
-        "propensity": PropensityLike(),
         "index": INDEX,
-        "checkpoint": OrNone(Text()),
-        "device": Text(),
+        **TRAINING,
     }
 
     dim: int

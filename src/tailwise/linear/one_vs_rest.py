@@ -79,16 +79,6 @@ class OneVsRest(LinearModel):
         """What every block shares besides the rows; made once."""
         return None
 
-    @property
-    def coef_(self) -> sparse.csr_array:
-        """The weights as scikit-learn's linear models have them, but sparse: CSR (n_labels, n_features)."""
-        return self._label_weights()
-
-    @property
-    def intercept_(self) -> np.ndarray:
-        """The bias of each label: (n_labels,); -inf for a label without rows."""
-        return self.bias_
-
     def _positive_costs(self, Y: sparse.csr_array) -> np.ndarray:
         """C of each label's positives: (n_labels,)."""
         values = np.asarray(self.positive_weight, np.float64)

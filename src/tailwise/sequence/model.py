@@ -10,14 +10,14 @@ from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
 from tailwise.embedding.checkpoint import forms_of
+from tailwise.embedding.constraints import TRAINING
 from tailwise.embedding.runtime import Processes, one_thread_an_operation, require_torch, resolve_device
 from tailwise.errors import InvalidInput
 from tailwise.kernels.sparse.topk import topk_dense
-from tailwise.metrics.names import METRIC
 from tailwise.parallel import map_blocks
-from tailwise.parameters import Constraint, Flag, Integer, Number, OrNone, Text
+from tailwise.parameters import Constraint, Integer, OrNone
 from tailwise.persistence.checks import check_exact, check_finite, check_indices, check_monotone, check_that
-from tailwise.propensity import PropensityLike, resolve_propensity
+from tailwise.propensity import resolve_propensity
 from tailwise.sequence.tokens import Tokens
 from tailwise.validation import check_number
 
@@ -56,16 +56,7 @@ class SequenceModel(XMCModel):
     _parameters = {
         "word_dim": Integer(low=1),
         "word_vectors": OrNone(WordVectors()),
-        "batch_size": Integer(low=1),
-        "epochs": Integer(low=1),
-        "learning_rate": Number(low=0, open_low=True),
-        "early_stopping": Flag(),
-        "metric": METRIC,
-        "patience": Integer(low=1),
-        "validation_fraction": Number(low=0, high=1, open_low=True, open_high=True),
-        "propensity": PropensityLike(),
-        "checkpoint": OrNone(Text()),
-        "device": Text(),
+        **TRAINING,
     }
 
     word_dim: int
