@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from drills.harness import Outcome, processes
+from drills.harness import Outcome, tried_apart
 from drills.zoo import MODELS, _checked, rows
 from tailwise.base import XMCModel
 from tailwise.errors import TailwiseError
@@ -112,22 +112,8 @@ NUMBERS = (
 
 def drill(count: int, folder: Path) -> Iterator[Outcome]:
     """``count`` abuses of each model, in a process of its own."""
-    context = processes()
     for name in ABUSED:
-        outcome = Outcome(name)
-        receiver, sender = context.Pipe(duplex=False)
-        victim = context.Process(target=_abuse, args=(name, count, sender))
-        victim.start()
-        sender.close()
-        try:
-            while True:
-                outcome.count(*receiver.recv())
-        except EOFError:
-            victim.join()
-        if victim.exitcode:
-            code = victim.exitcode
-            outcome.count("broken", f"the process died: {signal.Signals(-code).name if code < 0 else code}")
-        yield outcome
+        yield tried_apart(name, _abuse, name, count)
 
 
 def _abuse(name: str, count: int, sender: Any) -> None:

@@ -9,8 +9,11 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import pkgutil
+import signal
 import tempfile
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -101,6 +104,22 @@ def processes() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["drills.harness", "tailwise.tagger", "tailwise.baselines"])
     return context
+
+
+def tried_apart(name: str, work: Callable[..., None], *arguments: Any) -> Outcome:
+    """What ``work(*arguments, sender)`` sends, counted; it runs in a process of its own, whose death is broken too."""
+    outcome, context = Outcome(name), processes()
+    receiver, sender = context.Pipe(duplex=False)
+    victim = context.Process(target=work, args=(*arguments, sender))
+    victim.start()
+    sender.close()
+    with suppress(EOFError):
+        while True:
+            outcome.count(*receiver.recv())
+    victim.join()
+    if code := victim.exitcode:
+        outcome.count("broken", f"the process died: {signal.Signals(-code).name if code < 0 else code}")
+    return outcome
 
 
 N_FEATURES, N_LABELS = 60, 300

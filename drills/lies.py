@@ -7,7 +7,6 @@ own, because what follows them may die.
 from __future__ import annotations
 
 import random
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from scipy import sparse
 
 import tailwise
 from drills.changes import CSR, byte_swapped, of_text
-from drills.harness import Outcome, processes
+from drills.harness import Outcome, tried_apart
 from tailwise.errors import InvalidInput
 
 COUNT = 200
@@ -28,22 +27,8 @@ LIES = [(part, change) for part, change in CSR if part != ".data" or change not 
 
 
 def drill(count: int, folder: Path) -> Iterator[Outcome]:
-    context = processes()
     for name in MODELS:
-        outcome = Outcome(name)
-        receiver, sender = context.Pipe(duplex=False)
-        victim = context.Process(target=_try_all, args=(name, count, sender))
-        victim.start()
-        sender.close()
-        try:
-            while True:
-                outcome.count(*receiver.recv())
-        except EOFError:
-            victim.join()
-        if victim.exitcode:
-            code = victim.exitcode
-            outcome.count("broken", f"the process died: {signal.Signals(-code).name if code < 0 else code}")
-        yield outcome
+        yield tried_apart(name, _try_all, name, count)
 
 
 def _try_all(name: str, count: int, sender: Any) -> None:
