@@ -59,6 +59,8 @@ _HOME_OF = {
     "TradeOff": "tail",
     "LPSR": "tail",
     "classifier_norms": "tail",
+    "Vocabulary": "vocabulary",
+    "LabelRules": "vocabulary",
     "Tagger": "tagger",
     "FastXML": "forest",
     "PfastXML": "forest",
