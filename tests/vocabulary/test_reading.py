@@ -125,7 +125,7 @@ BAD = {
     "triple.nt": ("<a:b> <a:c> <a:d> .\n<a:b> <a:c> .\n", "line 2"),
     "fetching.rdf": (
         "<?xml version='1.0'?>\n<!DOCTYPE r [\n<!ENTITY a SYSTEM 'secret.txt'>]>\n<r/>",
-        "line 3: found '<!ENTITY",
+        "line 3",
     ),
     "laughing.rdf": ("<!DOCTYPE r [<!ENTITY a 'ha'>\n<!ENTITY b '&a;&a;'>]>\n<r/>", "line 2"),
     "parameter.rdf": ("<!DOCTYPE r [<!ENTITY % a 'ha'>]>\n<r/>", "line 1"),
