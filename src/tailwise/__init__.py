@@ -61,6 +61,8 @@ _HOME_OF = {
     "TextFeatures": "text",
     "Sequences": "text",
     "read_word_vectors": "text",
+    "Vocabulary": "vocabulary",
+    "LabelRules": "vocabulary",
     "FastXML": "forest",
     "PfastXML": "forest",
     "PfastreXML": "forest",
