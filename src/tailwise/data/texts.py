@@ -82,19 +82,20 @@ class Texts(Sequence[str]):
 def in_fields(texts: Sequence[str], names: Sequence[str]) -> dict[str, list[str]]:
     """The texts of each of these fields, which are those that a model was trained with.
 
-    A field that is missing is empty; one that is not among them is refused. A plain string has none to tell: its first
-    line is the first field and all others are the second, so that joined texts fall apart as they were joined.
+    A field that texts do not have is empty, and texts that have several others alone are refused. A plain string has
+    none to tell: its first line is the first field and all others are the second, so that joined texts fall apart as
+    they were joined.
 
     >>> in_fields(["Law of the sea\\nOn ships.\\nAnd ports.", "Fish"], ["title", "abstract"])
     {'title': ['Law of the sea', 'Fish'], 'abstract': ['On ships.\\nAnd ports.', '']}
     """
-    if isinstance(texts, Texts) and not set(texts.fields) <= set(names) and len(texts.fields) > 1:
+    if isinstance(texts, Texts) and set(texts.fields) & set(names):
+        return {name: texts.fields.get(name) or [""] * len(texts) for name in names}
+    if isinstance(texts, Texts) and len(texts.fields) > 1:
         raise InvalidInput(
-            f"texts have the fields {', '.join(texts.fields)}, but these were learnt from: {', '.join(names)}; "
+            f"texts have the fields {', '.join(texts.fields)}, but these are wanted: {', '.join(names)}; "
             f"read the same ones: {argument('text_columns', list(names))}"
         )
-    if isinstance(texts, Texts) and set(texts.fields) <= set(names):
-        return {name: texts.fields.get(name) or [""] * len(texts) for name in names}
     if len(names) == 1:
         return {names[0]: list(texts)}
     cut = [text.split("\n", 1) for text in texts]

@@ -35,7 +35,7 @@ from tailwise.persistence.checks import (
 )
 from tailwise.propensity import JainPropensity, Propensity
 from tailwise.text.features import TextFeatures
-from tailwise.text.rows import TextRows
+from tailwise.text.rows import KnownLabels, TextRows
 from tailwise.text.sequences import Sequences
 from tailwise.text.suggestions import RARITIES, Suggestion, Suggestions, rarity
 from tailwise.validation import check_number
@@ -102,12 +102,14 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         *,
         label_ids: Iterable[str] | None = None,
         names: Any = None,
+        vocabulary: Any = None,
         on_step: Callable[[str, str], Any] = lambda name, what: None,
     ) -> Self:
         """Learn from ``texts`` (or rows of X) and their labels.
 
         ``labels`` holds a list of label ids for each text, or is a binary CSR matrix whose columns are
         ``label_ids``. ``names`` gives readable names: a dict from id to name, or a list beside ``label_ids``.
+        ``vocabulary`` is for ``features`` that look for labels in texts: they get it as it is.
         ``on_step`` is told each step as it begins: its name, and a sentence for the person who waits.
         """
         check_parameters(self)
@@ -132,7 +134,7 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         else:
             on_step("text features", f"turning {n_rows:,} texts into features")
             self.features_ = self._maker()
-            X = self.features_.fit_transform(rows)
+            X = self.features_.fit_transform(rows, labels=KnownLabels(ids, label_names, Y, vocabulary))
         model = self._choose(X, Y, on_step)
         on_step(
             "training",
@@ -150,8 +152,9 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
     def _maker(self) -> TextRows:
         """What turns texts into rows that the model reads."""
         model = make_model(self.model) if isinstance(self.model, str) and self.model != "auto" else self.model
-        kind = MAKERS[model.reads if isinstance(model, XMCModel) else XMCModel.reads]
-        if self.features is not None and not isinstance(self.features, kind):
+        reads = model.reads if isinstance(model, XMCModel) else XMCModel.reads
+        kind = MAKERS[reads]
+        if self.features is not None and self.features.makes != reads:
             raise InvalidInput(
                 f"features={self.features!r} makes no rows that {describe(self.model)} reads; pass {kind.__name__}()"
             )
@@ -274,7 +277,9 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         check_kind("propensity_", self.propensity_, Propensity)._check_is_fitted()
         check_shape("propensity_ of the labels", self.propensity_.propensity_, (n,))
         if self.features_ is not None:
-            check_kind("features_", self.features_, MAKERS[self.model_.reads])._check_is_fitted()
+            check_kind("features_", self.features_, TextRows)._check_is_fitted()
+            made, reads = self.features_.makes, self.model_.reads
+            check_that(made == reads, f"features_ makes {made}, but model_ reads {reads}")
             n_columns, n_features = self.features_.n_columns_, self.model_.n_features_in_
             check_that(
                 n_columns == n_features, f"features_ has {n_columns:,} terms, but model_ {n_features:,} features"
