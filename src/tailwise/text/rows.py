@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -148,3 +149,16 @@ class Words(Constraint):
 
     def __str__(self) -> str:
         return "a list of words"
+
+
+class Language(Constraint):
+    """A language's tag."""
+
+    def check(self, name: str, value: Any) -> Any:
+        """The value, such as ``"de"`` or ``"de-AT"``."""
+        if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", value):
+            raise InvalidInput(f"{name}={value!r} is no tag of a language; pass one such as 'de' or 'en'")
+        return value
+
+    def __str__(self) -> str:
+        return "the tag of a language, such as 'de'"
