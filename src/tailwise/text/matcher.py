@@ -19,8 +19,8 @@ from tailwise.persistence.checks import (
     check_exact,
     check_finite,
     check_indices,
-    check_offsets,
     check_monotone,
+    check_offsets,
     check_strings,
     check_that,
 )
@@ -119,7 +119,9 @@ class LabelMatcher(TextRows):
         del y
         check_parameters(self)
         if labels is None:
-            raise InvalidInput("labels=None leaves nothing to look for; pass KnownLabels(ids, names, Y), or fit a Tagger")
+            raise InvalidInput(
+                "labels=None leaves nothing to look for; pass KnownLabels(ids, names, Y), or fit a Tagger"
+            )
         texts = check_texts(texts)
         self.fields_ = list(texts.fields) if isinstance(texts, Texts) else [ONLY_FIELD]
         names = _names_of(labels, self.language)
@@ -186,7 +188,9 @@ class LabelMatcher(TextRows):
         if len(found) == 1:
             return found[0]
         counts = sum((np.diff(part.indptr) for part in found), np.zeros(len(words), np.int64))
-        owner = np.concatenate([np.empty(0, np.int64), *(np.repeat(np.arange(len(words)), np.diff(p.indptr)) for p in found)])
+        owner = np.concatenate(
+            [np.empty(0, np.int64), *(np.repeat(np.arange(len(words)), np.diff(p.indptr)) for p in found)]
+        )
         order = np.argsort(owner, kind="stable")
         names = np.concatenate([np.empty(0, np.int32), *(part.names for part in found)])[order]
         place = np.concatenate([np.empty(0, np.int8), *(part.place for part in found)])[order]
@@ -207,9 +211,7 @@ class LabelMatcher(TextRows):
             return pairs
 
         blocks = blocks_of(texts)
-        parts = map_blocks(
-            count, blocks, n_jobs=self.n_jobs, description="Learning stems" if len(blocks) > 4 else ""
-        )
+        parts = map_blocks(count, blocks, n_jobs=self.n_jobs, description="Learning stems" if len(blocks) > 4 else "")
         having: dict[int, int] = {}
         known: list[np.ndarray] = [np.empty(0, np.uint64)]
         for place, language in enumerate(self.languages_):
@@ -420,9 +422,7 @@ def _find(
     room = cut.words.size
     while True:
         out = kernels.Finds(np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int8))
-        n = kernels.find_names(
-            cut.words, cut.indptr, salted, longest, tables.keys, tables.values, parts, out, indptr
-        )
+        n = kernels.find_names(cut.words, cut.indptr, salted, longest, tables.keys, tables.values, parts, out, indptr)
         if n <= room:
             return kernels.Finds(out.name[:n], out.at[:n], out.place[:n]), indptr
         room = n

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import snowballstemmer
@@ -50,6 +50,6 @@ def _stem(word: str, language: str) -> str:
     return word if algorithm is None else _stemmer(algorithm).stemWord(word) or word
 
 
-@lru_cache(maxsize=None)
+@cache
 def _stemmer(algorithm: str) -> Any:
     return snowballstemmer.stemmer(algorithm)

@@ -188,7 +188,7 @@ def terms_in_order(texts: Sequence[str], cut: Cut, hashes: np.ndarray) -> tuple[
 
 
 def blocks_of(texts: Sequence[str], *, whole: int = 1) -> list[list[str]]:
-    """The texts in blocks of a few megabytes, each a multiple of ``whole`` texts; one empty block where there are none."""
+    """The texts in blocks of a few megabytes, each a multiple of ``whole`` texts; at least one block."""
     blocks: list[list[str]] = [[]]
     size = 0
     for place, text in enumerate(texts):
@@ -213,4 +213,5 @@ def _word_characters() -> np.ndarray:
 
 
 def table_size(entries: int) -> int:
+    """Room for so many entries in an open-addressing table: a power of two, less than half of it used."""
     return 1 << max(4, int(2 * entries + 1).bit_length())
