@@ -1,17 +1,20 @@
 """Texts as rows, and labels by name: TextFeatures, Sequences, and the Tagger that keeps them beside a model."""
 
 from tailwise.text.features import TextFeatures
-from tailwise.text.rows import TextRows
+from tailwise.text.parts import TextParts
+from tailwise.text.rows import KnownLabels, TextRows
 from tailwise.text.sequences import Sequences, read_word_vectors
 from tailwise.text.suggestions import Suggestion, Suggestions
 from tailwise.text.tagger import Tagger
 
 __all__ = [
+    "KnownLabels",
     "Sequences",
     "Suggestion",
     "Suggestions",
     "Tagger",
     "TextFeatures",
+    "TextParts",
     "TextRows",
     "read_word_vectors",
 ]
