@@ -1,8 +1,9 @@
-"""Texts as rows, and labels by name: TextFeatures, Sequences, and the Tagger that keeps them beside a model."""
+"""Texts as rows, and labels by name: makers of rows, names found in texts, and the Tagger that keeps them by a model."""
 
 from tailwise.text.features import TextFeatures
 from tailwise.text.matched_names import MatchedNames
 from tailwise.text.matcher import LabelMatcher
+from tailwise.text.parts import TextParts
 from tailwise.text.rows import KnownLabels, TextRows
 from tailwise.text.sequences import Sequences, read_word_vectors
 from tailwise.text.suggestions import Suggestion, Suggestions
@@ -17,6 +18,7 @@ __all__ = [
     "Suggestions",
     "Tagger",
     "TextFeatures",
+    "TextParts",
     "TextRows",
     "read_word_vectors",
 ]

@@ -34,7 +34,9 @@ from tailwise.persistence.checks import (
     check_that,
 )
 from tailwise.propensity import JainPropensity, Propensity
+from tailwise.tail.columns import resolve_groups
 from tailwise.text.features import TextFeatures
+from tailwise.text.parts import TEXT_ROWS
 from tailwise.text.rows import KnownLabels, TextRows
 from tailwise.text.sequences import Sequences
 from tailwise.text.suggestions import RARITIES, Suggestion, Suggestions, rarity
@@ -52,7 +54,7 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
     model : XMCModel, BySize, str or None
         Any model, or a name such as ``"pw-dismec"``. None and ``"auto"`` choose by the size of the data, as
         :class:`~tailwise.by_size.BySize` does. It is cloned, so the one passed stays unfitted.
-    features : TextFeatures, Sequences or None
+    features : TextFeatures, TextParts, Sequences or None
         How texts become rows; None is what the model reads: ``TextFeatures()``, or ``Sequences()`` for networks on
         words in their order.
     propensity : Propensity or None
@@ -75,7 +77,7 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
 
     _parameters = {
         "model": OrNone(MODEL_OR_NAME),
-        "features": OrNone(Component(TextRows, "TextFeatures or Sequences", "TextFeatures()")),
+        "features": OrNone(TEXT_ROWS),
         "propensity": OrNone(Component(Propensity, "Propensity", "JainPropensity()")),
     }
 
@@ -136,6 +138,8 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
             self.features_ = self._maker()
             X = self.features_.fit_transform(rows, labels=KnownLabels(ids, label_names, Y, vocabulary))
         model = self._choose(X, Y, on_step)
+        if self.features_ is not None:
+            resolve_groups(model, self.features_.groups_)
         on_step(
             "training",
             f"training {describe(model)} on {n_rows:,} rows, {X.shape[1]:,} features, {Y.shape[1]:,} labels",
