@@ -1,4 +1,4 @@
-"""Texts as rows, and labels by name: makers of rows, names found in texts, and the Tagger that keeps them by a model."""
+"""Texts as rows, and labels by name: makers of rows, names found in texts, and the Tagger."""
 
 from tailwise.text.features import TextFeatures
 from tailwise.text.matched_names import MatchedNames

@@ -120,8 +120,9 @@ class MatchedNames(XMCModel):
         """The labels that have a fact, row by row."""
         if self.n_features_in_ != N_FACTS * self.n_labels_:
             raise InvalidInput(
-                f"X has {self.n_features_in_:,} columns, but MatchedNames reads {N_FACTS} for each of {self.n_labels_:,} "
-                "labels; make them with LabelMatcher(), and choose them with Columns(MatchedNames(), group='names')"
+                f"X has {self.n_features_in_:,} columns, but MatchedNames reads {N_FACTS} for each of "
+                f"{self.n_labels_:,} labels; make them with LabelMatcher(), and choose them with "
+                "Columns(MatchedNames(), group='names')"
             )
         row = np.repeat(np.arange(X.shape[0], dtype=np.int64), np.diff(X.indptr))
         pair = row * self.n_labels_ + X.indices // N_FACTS
@@ -194,5 +195,5 @@ class MatchedNames(XMCModel):
 
 
 def _is_whole(facts: np.ndarray) -> np.ndarray:
-    """Whether a name was found as words of its own, not only within compounds: apart, because that is right more often."""
+    """Whether a name was found as words of its own, which is right more often than within compounds."""
     return facts[:, COUNT] > 0

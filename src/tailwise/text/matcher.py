@@ -58,9 +58,9 @@ class LabelMatcher(TextRows):
     """Finds the names of labels in texts: for each label that is found, a few columns that say how.
 
     Names are the preferred ones and the synonyms of the vocabulary, or the labels' names. They are matched word by
-    word, without endings (Snowball, by the language of the name), the longest first; a qualifier in brackets at the end
-    of a name is left out. In languages that write compounds as one word a name is also found at their beginning and end.
-    Label l has the columns ``l · 15`` to ``l · 15 + 14``, whose meaning is :data:`FACTS`; a label that is not found has
+    word, without endings (Snowball, by the language of the name), the longest first; a qualifier in brackets at the
+    end of a name is left out. In languages that write compounds as one word a name is also found at their beginning and
+    end. Label l has the columns ``l · 15`` to ``l · 15 + 14``, whose meaning is :data:`FACTS`; a label that is not found has
     none but zeros. All columns are the group ``"names"``, which :class:`~tailwise.MatchedNames` reads.
 
     Costs: 100,000 names in 10,000 records take a few seconds. Words of training texts are looked up once each.

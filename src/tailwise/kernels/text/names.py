@@ -1,6 +1,6 @@
 """Names found in texts: runs of stems that are names, parts of compounds that are, and what is known of each find.
 
-A name is known by the hash of its run of stems, as :func:`~tailwise.kernels.text.terms.hash_words` hashes runs of words.
+A name is known by the hash of its run of stems, made as ``terms.hash_words`` makes those of runs of words.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _hash_of(codes, start, end):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def hash_each(codes, starts, out):
-    """The hash of each word ``codes[starts[i]:starts[i + 1]]`` (uint32), whatever its characters; ``out`` is written."""
+    """The hash of each word ``codes[starts[i]:starts[i + 1]]`` (uint32); ``out`` (uint64) is written."""
     for word in range(starts.size - 1):
         out[word] = _hash_of(codes, starts[word], starts[word + 1])
 
@@ -206,8 +206,8 @@ def split_words(codes, starts, links, known, keys, values, salt, out, indptr):
     Word i is ``codes[starts[i]:starts[i + 1]]`` (uint32). It is a compound where it falls into two parts of three
     letters or more that are both known: names, by the table ``keys``, ``values`` of their salted hashes, or stems in
     the hash table ``known``. Between the parts may stand one of ``links`` (n, m) uint32, each filled up with zeros from
-    the right; an empty one is wanted for parts that touch. ``out`` (names int32, place int8) and ``indptr`` are written;
-    what ``out`` has no room for is counted only.
+    the right; an empty one is wanted for parts that touch. ``out`` and ``indptr`` (words + 1,) int64 are written; what
+    ``out`` has no room for is counted only.
     """
     n = 0
     room = out.names.size
@@ -243,10 +243,10 @@ def split_words(codes, starts, links, known, keys, values, salt, out, indptr):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def _ends_with(codes, end, link, size):
+    same = True
     for i in range(size):
-        if codes[end - size + i] != link[i]:
-            return False
-    return True
+        same &= codes[end - size + i] == link[i]
+    return same
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
