@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
+import tailwise
 from tailwise.errors import InvalidInput
 from tailwise.rows import unit_rows
 from tailwise.validation import as_rng, check_features, check_labels, check_number, label_counts
-
-if TYPE_CHECKING:
-    from tailwise.data.text_features import TextFeatures
 
 
 class _Labelled:
@@ -146,7 +144,7 @@ class Dataset(_Labelled):
     Y_train_complete: sparse.csr_array | None = None
     Y_test_complete: sparse.csr_array | None = None
     propensity: np.ndarray | None = None
-    text_features: TextFeatures | None = None
+    text_features: Any = None
     vocab: Any = None
 
     def __post_init__(self) -> None:
@@ -238,12 +236,11 @@ class TextDataset(_Labelled):
         found = [names[label] for label in Y.indices.tolist()]
         return [found[a:b] for a, b in pairwise(cuts)]
 
-    def vectorize(self, features: TextFeatures | None = None) -> Dataset:
+    def vectorize(self, features: Any = None) -> Dataset:
         """Rows of TF-IDF: ``features``, by default ``TextFeatures()``, is fitted on the training texts unless it is."""
         if features is None:
-            from tailwise.data.text_features import TextFeatures
-
-            features = TextFeatures()
+            # By its public name: what makes rows of texts lives above data.
+            features = tailwise.TextFeatures()
         fitted = features.__sklearn_is_fitted__()
         X_train = features.transform(self.texts_train) if fitted else features.fit_transform(self.texts_train)
         return Dataset(
