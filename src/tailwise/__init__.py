@@ -21,6 +21,7 @@ _HOME_OF = {
     "make_longtail": "data",
     "drop_labels": "data",
     "TextDataset": "data",
+    "Texts": "data",
     "JainPropensity": "propensity",
     "ConstantPropensity": "propensity",
     "GivenPropensity": "propensity",

@@ -17,6 +17,7 @@ from tailwise.data.split_files import SplitFiles, split_file
 from tailwise.data.splitting import Split, split_rows
 from tailwise.data.synthetic import make_longtail
 from tailwise.data.tables import TEXT_FORMATS
+from tailwise.data.texts import Texts
 from tailwise.data.xmc import read_split, read_xmc, read_xmc_split, write_xmc
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Split",
     "SplitFiles",
     "TextDataset",
+    "Texts",
     "cache_folder",
     "convert",
     "detect_format",

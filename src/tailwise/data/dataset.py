@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 import tailwise
+from tailwise.data.texts import take_texts
 from tailwise.errors import InvalidInput
 from tailwise.rows import unit_rows
 from tailwise.validation import as_rng, check_features, check_labels, check_number, label_counts
@@ -198,8 +199,9 @@ class TextDataset(_Labelled):
 
     Parameters
     ----------
-    texts_train, texts_test : list of str
-        One text a row. ``texts_test`` and ``Y_test`` are None where there is no test set.
+    texts_train, texts_test : Texts or list of str
+        One text a row, with its fields where the file has several columns of text. ``texts_test`` and ``Y_test`` are
+        None where there is no test set.
     Y_train, Y_test : csr_array, float32 ones
         Rows by labels. The columns are the labels of both sets, sorted by id.
     label_ids, label_names : list of str
@@ -212,9 +214,9 @@ class TextDataset(_Labelled):
         What the labels are from.
     """
 
-    texts_train: list[str]
+    texts_train: Sequence[str]
     Y_train: sparse.csr_array
-    texts_test: list[str] | None = None
+    texts_test: Sequence[str] | None = None
     Y_test: sparse.csr_array | None = None
     label_names: list[str] | None = None
     name: str = ""
@@ -262,9 +264,9 @@ class TextDataset(_Labelled):
         train, held = self._validation_rows(fraction, random_state)
         return replace(
             self,
-            texts_train=_take(self.texts_train, train),
+            texts_train=take_texts(self.texts_train, train),
             Y_train=self.Y_train[train],
-            texts_test=_take(self.texts_train, held),
+            texts_test=take_texts(self.texts_train, held),
             Y_test=self.Y_train[held],
         )
 
@@ -277,7 +279,3 @@ class TextDataset(_Labelled):
 
     def __repr__(self) -> str:
         return f"TextDataset({self.name!r}, {self.n_train:,} + {self.n_test:,} texts, {self.n_labels:,} labels)"
-
-
-def _take(items: Sequence[str], rows: np.ndarray) -> list[str]:
-    return [items[row] for row in rows.tolist()]
