@@ -203,7 +203,7 @@ def _judge_one(name: str, model: Tagger | Predictions, rows: Rows, column: dict[
     if isinstance(model, Predictions):
         _check_known(name, model, rows)
         return Judged(name, None, columns, TopK(columns[model.topk.labels], model.topk.scores), 0.0)
-    topk = predict_in_blocks(model.model_, model.rows(rows.rows), k, f"Predicting with {name}")
+    topk = predict_in_blocks(model, model.rows(rows.rows), k, f"Predicting with {name}")
     return Judged(name, model, columns, TopK(columns[topk.labels], topk.scores), perf_counter() - start)
 
 
@@ -216,7 +216,7 @@ def _check_known(name: str, predictions: Predictions, rows: Rows) -> None:
         )
 
 
-def predict_in_blocks(model: XMCModel, X: Any, k: int, description: str) -> TopK:
+def predict_in_blocks(model: XMCModel | Tagger, X: Any, k: int, description: str) -> TopK:
     """``model.predict_topk(X, k)`` with a progress bar."""
     parts = []
     with progress(description, X.shape[0]) as advance:

@@ -88,13 +88,23 @@ def judge_all(
 
     Returns also the metrics: those asked for, else the usual ones as far as the training labels are known.
     """
+    from tailwise.cli.training import HIERARCHY, hierarchy_propensity
     from tailwise.data import Rows
+    from tailwise.errors import InvalidInput
     from tailwise.judging import Training, default_metrics, judge
     from tailwise.propensity import named_propensity
 
-    chosen = None if propensity is None else named_propensity(propensity)
+    from_hierarchy = propensity == HIERARCHY
+    if from_hierarchy and training is None:
+        raise InvalidInput(
+            "--propensity hierarchy needs --training DATA, and --vocab; a model trained with it keeps it"
+        )
+    chosen = None if propensity is None or from_hierarchy else named_propensity(propensity)
     depth = deepest(metrics or default_metrics(k), k)
-    known = None if training is None else Training.of_rows(inputs.read_rows(training, reading), chosen)
+    known = None
+    if training is not None:
+        learned = inputs.read_rows(training, reading)
+        known = Training.of_rows(learned, hierarchy_propensity(learned) if from_hierarchy else chosen)
     found = inputs.load(data, reading, part="test")
     rows = Rows.of(found, "test")
     judged = inputs.open_judged(models, rows.Y.shape[0], depth)

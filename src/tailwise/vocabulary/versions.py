@@ -19,6 +19,9 @@ class Renamed(NamedTuple):
     old: str
     new: str
 
+    def __str__(self) -> str:
+        return f"{self.old or '–'} → {self.new or '–'} ({self.language or 'no language'})"
+
 
 class Changes(NamedTuple):
     """What a later version of a vocabulary has otherwise; ids in the order of the vocabularies."""

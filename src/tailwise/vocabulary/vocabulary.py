@@ -154,6 +154,21 @@ class Vocabulary(persistence.Saveable):
             f"Vocabulary({len(self):,} concepts, {len(self.terms.text):,} names in {', '.join(self.languages) or '–'})"
         )
 
+    def summary(self) -> str:
+        """What there is, in a line."""
+        parts = {
+            "synonyms": int((~self.terms.preferred).sum()),
+            "notations": sum(map(bool, self.notations)),
+            "steps of the hierarchy": len(self.broader),
+            "schemes": len(self.schemes.ids),
+            "collections": len(self.collections.ids),
+            "deprecated": int(self.deprecated.sum()),
+        }
+        said = [f"{count:,} {what}" for what, count in parts.items() if count]
+        languages = [language for language in self.languages if language]
+        named = f" named in {', '.join(languages)}" if languages else ""
+        return "; ".join([f"{len(self):,} concepts{named}", *said])
+
     def place(self, label: str) -> int:
         """The number of a concept, by id."""
         if label not in self._place:
