@@ -2,7 +2,8 @@
 
 Annif 1.4 with its omikuji backend (Bonsai, as its documentation sets it) and its MLLM backend, on the TIBKAT records of
 one language: trained on the training records, judged on the dev records by ``annif eval``, which prints F1@5 and nDCG.
-Every command is a process of its own with one thread. Annif is in ``.venv-annif`` (``make peers``); the corpus lies in
+Every command is a process of its own with one thread. The names of the subjects are German, so MLLM reads every text as
+German. Annif is in ``.venv-annif`` (``make peers``); the corpus lies in
 ``../shared/data``; without either there is nothing to measure::
 
     python -m benchmarks annif_peer --language de --backends bonsai,mllm
@@ -43,9 +44,9 @@ limit=100
 
 [mllm]
 name=MLLM
-language={language}
+language=de
 backend=mllm
-analyzer=snowball({stemmer})
+analyzer=snowball(german)
 vocab=gnd(de)
 limit=100
 """

@@ -1,6 +1,7 @@
 """Vocabularies and rules at the command line: what labels are called, which of them are suggested, and why."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -144,3 +145,42 @@ def test_propensity_from_the_hierarchy_needs_one(run, data, tmp_path):
     assert "name it with --vocab" in run(*how).err
     assert "the vocabulary has no hierarchy" in run(*how, "--vocab", data / "vocab.ttl").err
     assert "needs --training" in run("evaluate", tmp_path, data / "corpus.tsv", "--propensity", "hierarchy").err
+
+
+def annif_files(folder):
+    """What ``annif eval`` judged, as its corpus, its vocabulary and its suggestions, and what it printed."""
+    golden = json.loads((Path(__file__).parents[1] / "metrics" / "annif_golden.json").read_text())
+    uris = [f"{E}{label}" for label in range(golden["n_labels"])]
+    (folder / "vocab.csv").write_text("uri,label_en\n" + "".join(f"{uri},label {uri[-2:]}\n" for uri in uris))
+    texts = [f"text {i}\t{' '.join(f'<{uris[label]}>' for label in row)}\n" for i, row in enumerate(golden["true"])]
+    (folder / "test.tsv").write_text("".join(texts))
+    results = [[{"uri": uris[label], "score": score} for label, score in row] for row in golden["suggested"]]
+    (folder / "found.jsonl").write_text("".join(json.dumps({"results": row}) + "\n" for row in results))
+    (folder / "texts").mkdir()
+    for i, (row, found) in enumerate(zip(golden["true"], results, strict=True)):
+        (folder / "texts" / f"{i:02}.txt").write_text(f"text {i}")
+        (folder / "texts" / f"{i:02}.tsv").write_text("".join(f"<{uris[label]}>\n" for label in row))
+        lines = [f"<{one['uri']}>\tlabel\t{one['score']:.4f}\n" for one in found]
+        (folder / "texts" / f"{i:02}.annif").write_text("".join(lines))
+    return golden["metrics"]
+
+
+def test_suggestions_of_annif_are_judged_as_annif_judges_them(run, tmp_path):
+    printed = annif_files(tmp_path)
+    how = ["--vocab", tmp_path / "vocab.csv", "--metrics", "annif"]
+    for predictions, rows in ((tmp_path / "found.jsonl", tmp_path / "test.tsv"), (tmp_path / "texts",) * 2):
+        done = run("evaluate", "--predictions", predictions, rows, *how, "--json")
+        assert done.code == 0, done.err
+        for name, found in done.json["metrics"].items():
+            theirs = printed[name.translate(str.maketrans(" ", "_", "()"))]
+            assert found["value"] == pytest.approx(theirs, abs=1e-6), name
+    shown = run("evaluate", "--predictions", tmp_path / "found.jsonl", tmp_path / "test.tsv", *how).out
+    assert f"F1@5                           {printed['F1@5']:.4f} [" in shown
+    usual = run("evaluate", "--predictions", tmp_path / "texts", tmp_path / "texts", "--metrics", "p@1", "--json").json
+    assert usual["metrics"]["p@1"]["value"] == pytest.approx(100 * printed["Precision@1"])
+
+
+def test_models_are_judged_by_annifs_metrics_too(run, tagger, data):
+    found = run("evaluate", tagger, data / "corpus.tsv", "--metrics", "annif", "-k", 1, "--json").json["metrics"]
+    assert found["Documents evaluated"]["value"] == 80
+    assert found["True positives"]["value"] + found["False positives"]["value"] == 80

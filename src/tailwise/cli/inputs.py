@@ -378,14 +378,29 @@ def open_taggers(paths: list[Path]) -> dict[str, Tagger]:
     return {name: open_tagger(path) for name, path in _named(paths).items()}
 
 
-def open_judged(paths: list[Path], n_rows: int, k: int) -> dict[str, Tagger | Predictions]:
-    """As :func:`open_taggers`; what is a file is another program's predictions for ``n_rows`` rows, the first ``k``."""
+def open_judged(
+    paths: list[Path], n_rows: int, k: int, names: list[str] | None = None
+) -> dict[str, Tagger | Predictions]:
+    """As :func:`open_taggers`; a file, or a folder of .annif files, has another program's predictions.
+
+    They are for ``n_rows`` rows, called ``names`` where these are documents, and the first ``k`` of each are read.
+    """
     from tailwise.data import read_predictions
+    from tailwise.data.predictions import holds_predictions
 
     return {
-        name: read_predictions(path, n_rows, k) if path.is_file() else open_tagger(path)
+        name: read_predictions(path, n_rows, k, names=names) if holds_predictions(path) else open_tagger(path)
         for name, path in _named(paths).items()
     }
+
+
+def row_names(data: str) -> list[str] | None:
+    """What the labelled rows of DATA are called, where it is a folder of documents."""
+    from tailwise.data.annif import document_rows, holds_documents
+
+    if not Path(data).is_dir() or not holds_documents(Path(data)):
+        return None
+    return [row["document_id"] for _, row in document_rows(Path(data), None, with_labels=True)]
 
 
 def _named(paths: list[Path]) -> dict[str, Path]:
