@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tailwise.cli import inputs, output
 from tailwise.models import model_names
+
+if TYPE_CHECKING:
+    from tailwise.text import Tagger
 
 _MODEL_HELP = f"auto, or one of {', '.join(model_names())}."
 
@@ -38,6 +41,8 @@ def train(
         typer.Option("--holdout", min=0, max=0.9, help="Hold out this share of the rows, and judge the model on them."),
     ] = 0.0,
     propensity: inputs.PropensityName = None,
+    include: inputs.Include = None,
+    exclude: inputs.Exclude = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is there already.")] = False,
     reading: inputs.Reading = inputs.UNTOLD,
     seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
@@ -55,11 +60,13 @@ def train(
 
     tailwise train records.xlsx -o my-model --holdout 0.1
 
+    tailwise train corpus/ -o my-model --vocab thesaurus.ttl --exclude deprecated --exclude 'rows<2'
+
     tailwise train eurlex-4k -o my-model --model parabel --set n_trees=1
     """
     output.set_up(quiet, jobs)
     from tailwise.cli.evaluate import judge_one
-    from tailwise.cli.training import make_tagger, train_tagger
+    from tailwise.cli.training import HIERARCHY, hierarchy_propensity, make_tagger, train_tagger
     from tailwise.data import Rows, split_rows
     from tailwise.judging import default_metrics
 
@@ -73,8 +80,19 @@ def train(
         held.append(rows.take(test))
         return rows.take(training)
 
-    tagger = make_tagger(model, settings or [], feature_settings or [], tail=tail, seed=seed, propensity=propensity)
-    facts = train_tagger(tagger, read, model_path, overwrite=overwrite)
+    def make(propensity: Any) -> Tagger:
+        given = (model, settings or [], feature_settings or [])
+        return make_tagger(*given, tail=tail, seed=seed, propensity=propensity, rules=rules)
+
+    rules = inputs.label_rules(include, exclude)
+    from_hierarchy = propensity == HIERARCHY
+    asked = make(None if from_hierarchy else propensity)
+    tagger, facts = train_tagger(
+        lambda rows: make(hierarchy_propensity(rows)) if from_hierarchy else asked,
+        read,
+        model_path,
+        overwrite=overwrite,
+    )
     for rows in held:
         result = judge_one(model_path.resolve().name, tagger, rows, default_metrics())
         output.say(

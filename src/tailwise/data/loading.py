@@ -45,6 +45,7 @@ def load_dataset(
     label_column: str | None = None,
     label_separator: str | None = None,
     label_names: str | Path | Sequence[str] | Mapping[str, str] | None = None,
+    vocab: Any = None,
     split_column: int = 0,
     label_base: int | None = None,
     feature_base: int | None = None,
@@ -58,8 +59,9 @@ def load_dataset(
     """Open a data set: a registered name such as ``"eurlex-4k"``, a file, or a folder with training and test files.
 
     Sparse rows (the Extreme Classification Repository's format, libsvm, ARFF) give a :class:`Dataset`; texts (JSON
-    Lines, CSV, TSV, Parquet, Excel) give a :class:`TextDataset`, whose ``vectorize()`` makes a Dataset. Files that end
-    in .gz or .xz are read as they are. A malformed line is refused with file and line; nothing is skipped.
+    Lines, CSV, TSV, Parquet, Excel, Annif's corpora) give a :class:`TextDataset`, whose ``vectorize()`` makes a
+    Dataset. Files that end in .gz or .xz are read as they are. A malformed line is refused with file and line; nothing
+    is skipped.
 
     Parameters
     ----------
@@ -67,13 +69,18 @@ def load_dataset(
         A name of the registry (fetched once, then cached), a file, or a folder. In a folder the files are told by
         name: ``train``/``trn`` and ``test``/``tst`` (or ``dev``/``valid``); ``*_trSplit`` and ``*_tstSplit`` beside one
         data file; ``trn_X_Xf`` beside ``trn_X_Y``, or PECOS's ``X.trn.npz`` beside ``Y.trn.npz``; Mulan's ``.xml``
-        beside ``.arff``; ``label_names`` (.txt or .json) and ``feature_names.txt``.
+        beside ``.arff``; ``label_names`` (.txt or .json) and ``feature_names.txt``. A folder of texts, each with its
+        labels beside it (``x.txt`` and ``x.tsv`` or ``x.key``) or of JSON documents, is one set of rows.
     test : str or Path, optional
         The test file that goes with the training file ``path``.
     format : str, optional
-        "xmc", "libsvm", "arff", "jsonl", "csv", "tsv", "parquet" or "xlsx"; by default told from name and first line.
+        "xmc", "libsvm", "arff", "jsonl", "csv", "tsv", "parquet", "xlsx", "annif" (lines ``text⇥uri uri …``) or
+        "documents" (a folder with a file a text); by default told from names and first lines.
     text_columns, label_column, label_separator, delimiter, encoding, quoting
         Where and how text formats keep texts and labels: see :func:`read_records`.
+    vocab : Vocabulary, optional
+        The vocabulary that the labels are from: it names them, finds labels that are given by their text (Annif's
+        ``.key`` files and ``subjects``), and is kept with the data and in a model trained on them.
     label_names : path, list or dict, optional
         Names for the labels: one a line or a JSON list, in the order of the columns, or a JSON object from id to name.
         For ARFF the Mulan xml.
@@ -90,7 +97,11 @@ def load_dataset(
     """
     if format is not None:
         check_choice("format", format, FORMATS)
-    columns = Columns(text_columns, label_column, label_separator, duplicates)
+    if vocab is not None and not hasattr(vocab, "preferred_names"):
+        raise InvalidInput(f"vocab={vocab!r} is no vocabulary; read it first: Vocabulary.read(path)")
+    if label_names is None and vocab is not None:
+        label_names = dict(zip(vocab.ids, vocab.preferred_names(), strict=True))
+    columns = Columns(text_columns, label_column, label_separator, duplicates, vocab)
     layout = Layout(delimiter, encoding, quoting)
     options = _Options(columns, layout, split_column, label_base, feature_base, duplicates or "refuse", n_jobs)
     if not Path(path).exists():
@@ -107,7 +118,7 @@ def load_dataset(
         data.label_names = _in_order(_names_given(label_names, sources), data.n_labels, "label", sources.label_names)
         features = None if sources.feature_names is None else read_names(sources.feature_names)
         data.feature_names = _in_order(features, data.n_features, "feature", sources.feature_names)
-    data.name, data.source = name, str(path)
+    data.name, data.source, data.vocab = name, str(path), vocab
     return data.with_unit_rows() if unit_rows else data
 
 
@@ -188,6 +199,7 @@ def _load_texts(sources: Sources, kind: str, options: _Options, names: Any, name
         name=name,
         source=str(sources.train.parent if sources.test else sources.train),
         reading=facts,
+        vocab=options.columns.vocabulary,
     )
 
 

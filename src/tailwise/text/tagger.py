@@ -40,7 +40,10 @@ from tailwise.text.parts import TEXT_ROWS
 from tailwise.text.rows import KnownLabels, TextRows
 from tailwise.text.sequences import Sequences
 from tailwise.text.suggestions import RARITIES, Suggestion, Suggestions, rarity
-from tailwise.validation import check_number
+from tailwise.validation import check_number, label_counts
+from tailwise.vocabulary import Changes, LabelRules, Vocabulary
+from tailwise.vocabulary.ranking import allowed_topk
+from tailwise.vocabulary.rules import Labels
 
 MAKERS: dict[str, type[TextRows]] = {"terms": TextFeatures, "sequences": Sequences}
 """What makes rows of texts, by what a model ``reads``."""
@@ -59,12 +62,15 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         words in their order.
     propensity : Propensity or None
         How likely a relevant label was observed, kept for unbiased evaluation; None is ``JainPropensity()``.
+    rules : LabelRules or None
+        Which labels may be suggested; None is all of them.
 
     Notes
     -----
     After ``fit``: ``model_``, ``features_``, ``propensity_``, ``label_ids_``, ``label_names_``, ``rarity_`` (0 head, 1
     torso, 2 tail for each label), ``row_digests_`` (eight bytes a training row, by which ``tailwise evaluate`` knows
-    rows again). A tagger fitted on rows of X takes rows of X, and ``features_`` is None.
+    rows again), ``vocabulary_`` (or None), ``allowed_`` (what the rules allow, (n_labels,) bool, or None for all). A
+    tagger fitted on rows of X takes rows of X, and ``features_`` is None.
 
     Examples
     --------
@@ -79,6 +85,7 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         "model": OrNone(MODEL_OR_NAME),
         "features": OrNone(TEXT_ROWS),
         "propensity": OrNone(Component(Propensity, "Propensity", "JainPropensity()")),
+        "rules": OrNone(Component(LabelRules, "LabelRules", "LabelRules(exclude=['rows<2'])")),
     }
 
     features_: TextRows | None
@@ -88,14 +95,23 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
     label_names_: list[str]
     rarity_: np.ndarray
     n_samples_: int
-    row_digests_: np.ndarray = np.empty(0, np.uint64)  # also of folders that were written before it was kept
+    # Also of folders that were written before these were kept.
+    row_digests_: np.ndarray = np.empty(0, np.uint64)
+    vocabulary_: Vocabulary | None = None
+    allowed_: np.ndarray | None = None
 
     def __init__(
-        self, model: Any = None, *, features: TextRows | None = None, propensity: Propensity | None = None
+        self,
+        model: Any = None,
+        *,
+        features: TextRows | None = None,
+        propensity: Propensity | None = None,
+        rules: LabelRules | None = None,
     ) -> None:
         self.model = model
         self.features = features
         self.propensity = propensity
+        self.rules = rules
 
     def fit(
         self,
@@ -104,14 +120,14 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         *,
         label_ids: Iterable[str] | None = None,
         names: Any = None,
-        vocabulary: Any = None,
+        vocab: Vocabulary | None = None,
         on_step: Callable[[str, str], Any] = lambda name, what: None,
     ) -> Self:
         """Learn from ``texts`` (or rows of X) and their labels.
 
         ``labels`` holds a list of label ids for each text, or is a binary CSR matrix whose columns are
-        ``label_ids``. ``names`` gives readable names: a dict from id to name, or a list beside ``label_ids``.
-        ``vocabulary`` is for ``features`` that look for labels in texts: they get it as it is.
+        ``label_ids``. ``names`` gives readable names: a dict from id to name, or a list beside ``label_ids``; by
+        default those of ``vocab``, the vocabulary that the labels are from, which is kept.
         ``on_step`` is told each step as it begins: its name, and a sentence for the person who waits.
         """
         check_parameters(self)
@@ -130,13 +146,15 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
             raise InvalidInput("no row has a label; a model needs rows with labels to learn from")
         if len(ids) != Y.shape[1] or len(set(ids)) != len(ids):
             raise InvalidInput(f"label_ids has {len(set(ids)):,} distinct entries but there are {Y.shape[1]:,} labels")
-        label_names = _names_of(ids, names)
+        label_names = _names_of(ids, vocab if names is None else names)
+        if self.rules is not None:
+            self.rules.mask(Labels(ids, label_names, label_counts(sparse.csr_array(Y)), vocab))
         if numeric:
             self.features_, X = None, sparse.csr_array(rows)
         else:
             on_step("text features", f"turning {n_rows:,} texts into features")
             self.features_ = self._maker()
-            X = self.features_.fit_transform(rows, labels=KnownLabels(ids, label_names, Y, vocabulary))
+            X = self.features_.fit_transform(rows, labels=KnownLabels(ids, label_names, Y, vocab))
         model = self._choose(X, Y, on_step)
         if self.features_ is not None:
             resolve_groups(model, self.features_.groups_)
@@ -151,6 +169,8 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         self.propensity_ = (clone(self.propensity) if self.propensity is not None else JainPropensity()).fit(Y)
         self.model_ = model.fit(X, Y)
         self.rarity_ = rarity(self.model_.label_counts_)
+        self.vocabulary_ = vocab
+        self.allowed_ = None if self.rules is None else self.rules.mask(self.labels())
         return self
 
     def _maker(self) -> TextRows:
@@ -182,10 +202,37 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
             raise InvalidInput("this model was trained on numeric rows, not on texts; pass a sparse matrix X")
         return self.features_.transform(check_texts(texts))
 
-    def predict_topk(self, texts: Any, k: int = 5) -> TopK:
-        """The ``k`` best labels of each text (or row of X) by index; ``label_ids_`` and ``label_names_`` name them."""
+    def predict_topk(self, texts: Any, k: int = 5, *, rules: LabelRules | None = None) -> TopK:
+        """The ``k`` best labels of each text (or row of X) by index; ``label_ids_`` and ``label_names_`` name them.
+
+        ``rules`` forbid labels beside those that the tagger's own rules forbid; there are ``k`` all the same.
+        """
         X = self.rows(texts)
-        return self.model_.predict_topk(X, k)
+        allowed = self.allowed_
+        if rules is not None:
+            allowed = rules.mask(self.labels()) if allowed is None else allowed & rules.mask(self.labels())
+        return (
+            self.model_.predict_topk(X, k) if allowed is None else allowed_topk(self.model_.predict_topk, X, k, allowed)
+        )
+
+    def labels(self) -> Labels:
+        """The labels as rules see them: ids, names, training rows, and the vocabulary."""
+        return Labels(self.label_ids_, self.label_names_, self.label_counts_, self.vocabulary_)
+
+    def update_vocabulary(self, new: Vocabulary) -> Changes | None:
+        """Take another version of the vocabulary: columns stay, names change, and what is gone is deprecated.
+
+        Rules are applied anew. Returns what changed for the vocabulary; None where there was none.
+        """
+        self._check_is_fitted()
+        old = self.vocabulary_
+        merged = new if old is None else old.updated(new)
+        names = _names_of(self.label_ids_, merged)
+        rules = (
+            None if self.rules is None else self.rules.mask(Labels(self.label_ids_, names, self.label_counts_, merged))
+        )
+        self.vocabulary_, self.label_names_, self.allowed_ = merged, names, rules
+        return None if old is None else old.changes_to(new)
 
     @property
     def n_labels_(self) -> int:  # type: ignore[override]
@@ -212,12 +259,26 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         """How many training rows carry each label."""
         return self.model_.label_counts_
 
-    def suggest(self, texts: Any, k: int = 5) -> Suggestions:
-        """The ``k`` best labels of each text: name, id, score and rarity, best first."""
-        topk = self.predict_topk(texts, k)
+    def names_in(self, language: str | None = None) -> list[str]:
+        """What the labels are called, in order: ``label_names_``, or the vocabulary's names in ``language``."""
+        if language is None:
+            return self.label_names_
+        if self.vocabulary_ is None:
+            raise InvalidInput(f"language={language!r}: this model has no vocabulary; train it with one")
+        return _names_of(self.label_ids_, self.vocabulary_, language, self.label_names_)
+
+    def suggest(
+        self, texts: Any, k: int = 5, *, rules: LabelRules | None = None, language: str | None = None
+    ) -> Suggestions:
+        """The ``k`` best labels of each text: name (in ``language``), id, score and rarity, best first.
+
+        ``rules`` are for this call alone, beside those of the tagger.
+        """
+        topk = self.predict_topk(texts, k, rules=rules)
+        names = self.names_in(language)
         return Suggestions(
             [
-                Suggestion(self.label_names_[label], self.label_ids_[label], score, RARITIES[self.rarity_[label]])
+                Suggestion(names[label], self.label_ids_[label], score, RARITIES[self.rarity_[label]])
                 for label, score in zip(labels, scores, strict=True)
                 if label >= 0
             ]
@@ -262,6 +323,9 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         lowered = [name.lower() for name in self.label_names_]
         if lowered.count(label.lower()) == 1:
             return lowered.index(label.lower())
+        called = None if self.vocabulary_ is None else self.vocabulary_.find(label)
+        if called in self.label_ids_:
+            return self.label_ids_.index(called)
         near = difflib.get_close_matches(label.lower(), lowered, 3, 0.5)
         close = [self.label_names_[lowered.index(name)] for name in near]
         hint = f"did you mean {', '.join(map(repr, close))}?" if close else "see label_names_ for those that were"
@@ -280,6 +344,10 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         check_monotone("row_digests_", digests, strict=True)
         check_kind("propensity_", self.propensity_, Propensity)._check_is_fitted()
         check_shape("propensity_ of the labels", self.propensity_.propensity_, (n,))
+        if self.vocabulary_ is not None:
+            check_kind("vocabulary_", self.vocabulary_, Vocabulary)
+        if self.allowed_ is not None:
+            check_that(check_exact("allowed_", self.allowed_, np.bool_, (n,)).any(), "allowed_ has no label")
         if self.features_ is not None:
             check_kind("features_", self.features_, TextRows)._check_is_fitted()
             made, reads = self.features_.makes, self.model_.reads
@@ -302,9 +370,13 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         return hasattr(self, "rarity_")
 
 
-def _names_of(ids: list[str], names: Any) -> list[str]:
+def _names_of(ids: list[str], names: Any, language: str | None = None, others: list[str] | None = None) -> list[str]:
     if names is None:
         return list(ids)
+    if isinstance(names, Vocabulary):
+        called = names.preferred_names(language)
+        place = names.places(ids).tolist()
+        return [called[p] if p >= 0 else other for p, other in zip(place, others or ids, strict=True)]
     if isinstance(names, dict):
         return [str(names.get(label, label)) for label in ids]
     names = [str(name) for name in names]
