@@ -128,6 +128,11 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
         self._check_is_fitted()
         return self._describe_pairs(self._seen(X), np.asarray(rows), np.asarray(labels))
 
+    @property
+    def title(self) -> str:
+        """What the model is called among others."""
+        return type(self).__name__
+
     def before_propensity(self) -> XMCModel:
         """The fitted model whose labels this one only ranks anew by propensity; itself unless it is such a wrapper."""
         return self

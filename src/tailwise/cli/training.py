@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-import tailwise
 from tailwise.atomic import OutputError
 from tailwise.by_size import BySize
 from tailwise.cli.output import ask, say, warn
@@ -35,7 +34,9 @@ def make_tagger(
     settings: list[str],
     feature_settings: list[str],
     *,
+    effort: str = "normal",
     tail: float,
+    calibrate: bool = True,
     seed: int,
     propensity: str | Propensity | None = None,
     rules: LabelRules | None = None,
@@ -48,15 +49,18 @@ def make_tagger(
         cls = model_class(name)
         usual = {"random_state": seed} | ({} if known is None else {"propensity": known})
         chosen = {key: value for key, value in usual.items() if key in signature_of(cls)}
-        made = make_model(name, **chosen | parse_settings(cls, settings))
-        return tailwise.PropensityReranker(made, tail=tail, propensity=known) if tail else made
+        return make_model(name, **chosen | parse_settings(cls, settings))
 
     features = parse_settings(TextFeatures, feature_settings, "--set-features")
     tagger = Tagger(
         _by_size(model) if name == "auto" else model(name),
+        effort=effort,
+        tail=tail,
+        calibrate=calibrate,
         features=TextFeatures(**features) if features else None,
         propensity=known,
         rules=rules,
+        random_state=seed,
     )
     check_parameters(tagger)
     return tagger

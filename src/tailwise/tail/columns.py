@@ -99,6 +99,12 @@ class Columns(Wrapper):
         return self.base.reads if self.group is None and self.columns is None else XMCModel.reads
 
     @property
+    def title(self) -> str:
+        """The wrapped model's, and what it reads."""
+        groups = [self.group] if isinstance(self.group, str) else self.group or []
+        return " on ".join([self.base.title, *([" and ".join(groups)] if groups else [])])
+
+    @property
     def scores_are_probabilities(self) -> bool:  # type: ignore[override]
         """As the wrapped model."""
         return bool(self.base.scores_are_probabilities)

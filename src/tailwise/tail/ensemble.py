@@ -109,6 +109,6 @@ class Ensemble(Committee):
                 score = candidates.scores[chosen, m]
                 if not np.isnan(score):
                     value = float(weight) * float(self.curves_[m](score[None])[0])
-                    name = f"{weight:.3g} × calibrated probability of {type(member).__name__}"
+                    name = f"{weight:.3g} × calibrated probability of {member.title}"
                     parts.append(Part(name, value, of=member.explain(x, label)))
         return Explanation.sum_of(label, parts) if parts else not_ranked(label, "no member names the label")

@@ -161,7 +161,7 @@ class Stacked(Committee):
 
     def _inputs(self) -> list[str]:
         """What :meth:`_features` has in each column."""
-        names = [type(member).__name__ for member in self.members_]
+        names = [member.title for member in self.members_]
         return [
             *(f"score of {name}" for name in names),
             *(f"distance of {name}'s score to the row's best" for name in names),

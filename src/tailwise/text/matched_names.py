@@ -16,11 +16,14 @@ from tailwise.parameters import Integer, Number
 from tailwise.persistence.checks import check_exact, check_kind, check_range
 from tailwise.tail.boosting import BoostedTrees
 from tailwise.tail.candidates import Candidates, is_hit
+from tailwise.tail.folds import split_folds
 from tailwise.text.matcher import FACTS
 from tailwise.validation import as_rng
 
 _PRIOR, _STRENGTH = 0.02, 5.0
 """How often a found name is right before anything is known of its label, and how many finds that is worth."""
+
+_FOLDS = 5
 
 INPUTS = (*FACTS, "share of finds that were right in training", "finds in training", "training frequency of the label")
 """What a find is judged by, in order."""
@@ -43,8 +46,8 @@ class MatchedNames(XMCModel):
     """Learns which of the labels whose names a text holds are right; also labels without a single training row.
 
     Reads the columns of :class:`~tailwise.LabelMatcher`, 15 a label. Gradient boosting over what is known of a find and
-    how often finds of the label were right in training (a row's own find left out): label numbers are no input, so what
-    was learnt on frequent labels holds for those never seen. Only found labels get a score, which is a probability.
+    how often finds of the label were right on other training rows. Label numbers are no input, so what was learnt on
+    frequent labels holds for those never seen. Only found labels get a score, which is a probability.
 
     Parameters
     ----------
@@ -97,13 +100,19 @@ class MatchedNames(XMCModel):
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         found = self._finds(X)
-        hits = is_hit(found.labels, Y, found.rows)
-        whole = _is_whole(found.facts)
-        places = whole * self.n_labels_ + found.labels
-        self.found_ = np.bincount(places, minlength=2 * self.n_labels_).reshape(2, -1)
-        self.right_ = np.bincount(places, hits, minlength=2 * self.n_labels_).reshape(2, -1).astype(np.int64)
+        rows = found.rows
+        hits = is_hit(found.labels, Y, rows)
         kept, weights = self._sample(hits)
-        inputs = self._inputs(found, kept, hits[kept])
+        # What is told of a row's finds comes from rows of other folds. Leaving out the find alone would not do: a right
+        # one would then be known by its label's count, which is one less than for the wrong ones.
+        folds = split_folds(Y, min(_FOLDS, Y.shape[0]), self.random_state)
+        inputs = np.empty((kept.size, len(INPUTS)), np.float32)
+        for fold in range(folds.counts.shape[0]):
+            own = folds.fold[rows] == fold
+            history = self._history(found, hits, ~own)
+            chosen = np.flatnonzero(own[kept])
+            inputs[chosen] = _inputs(found, kept[chosen], *history, folds.counts[fold])
+        self.found_, self.right_ = self._history(found, hits, np.ones(hits.size, bool))
         seed = None if self.random_state is None else int(self.random_state)
         self.trees_ = BoostedTrees.fit(
             inputs,
@@ -141,19 +150,15 @@ class MatchedNames(XMCModel):
         kept = np.flatnonzero(hits | (as_rng(self.random_state).random(hits.size) < share))
         return kept, np.where(hits[kept], 1.0, 1.0 / share)
 
-    def _inputs(self, found: Found, chosen: np.ndarray, own: np.ndarray | None = None) -> np.ndarray:
-        """(n_chosen, 18) float32, as :data:`INPUTS` has them.
+    def _history(self, found: Found, hits: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How often each label was found and was right, (2, n_labels) each: within compounds only, and by itself."""
+        places = (_is_whole(found.facts) * self.n_labels_ + found.labels)[used]
+        size = 2 * self.n_labels_
+        n_found, n_right = np.bincount(places, minlength=size), np.bincount(places, hits[used], minlength=size)
+        return n_found.reshape(2, -1), n_right.reshape(2, -1).astype(np.int64)
 
-        ``own`` (n_chosen,) bool says which finds of training rows were right: what they told is left out.
-        """
-        facts, labels = found.facts[chosen], found.labels[chosen]
-        whole = _is_whole(facts).astype(np.int64)
-        n_found, n_right = self.found_[whole, labels], self.right_[whole, labels]
-        counts = self.label_counts_[labels]
-        if own is not None:
-            n_found, n_right, counts = n_found - 1, n_right - own, counts - own
-        share = (n_right + _PRIOR * _STRENGTH) / (n_found + _STRENGTH)
-        return np.column_stack([facts, share, n_found, np.log1p(counts)]).astype(np.float32)
+    def _inputs(self, found: Found, chosen: np.ndarray) -> np.ndarray:
+        return _inputs(found, chosen, self.found_, self.right_, self.label_counts_)
 
     def _check_state(self) -> None:
         super()._check_state()
@@ -192,6 +197,17 @@ class MatchedNames(XMCModel):
         parts += [Part(name, float(share)) for name, share in zip(INPUTS, shares, strict=True)]
         odds = Explanation.sum_of(label, parts)
         return odds.then("probability 1/(1 + e^-s) of the log-odds s", float(expit(odds.score)))
+
+
+def _inputs(
+    found: Found, chosen: np.ndarray, n_found: np.ndarray, n_right: np.ndarray, counts: np.ndarray
+) -> np.ndarray:
+    """The inputs of chosen finds, (n_chosen, 18) float32, as :data:`INPUTS` has them."""
+    facts, labels = found.facts[chosen], found.labels[chosen]
+    whole = _is_whole(facts).astype(np.int64)
+    n_found, n_right = n_found[whole, labels], n_right[whole, labels]
+    share = (n_right + _PRIOR * _STRENGTH) / (n_found + _STRENGTH)
+    return np.column_stack([facts, share, n_found, np.log1p(counts[labels])]).astype(np.float32)
 
 
 def _is_whole(facts: np.ndarray) -> np.ndarray:

@@ -60,8 +60,8 @@ class LabelMatcher(TextRows):
     Names are the preferred ones and the synonyms of the vocabulary, or the labels' names. They are matched word by
     word, without endings (Snowball, by the language of the name), the longest first; a qualifier in brackets at the
     end of a name is left out. In languages that write compounds as one word a name is also found at their beginning and
-    end. Label l has the columns ``l · 15`` to ``l · 15 + 14``, whose meaning is :data:`FACTS`; a label that is not found has
-    none but zeros. All columns are the group ``"names"``, which :class:`~tailwise.MatchedNames` reads.
+    end. Label l has the columns ``l · 15`` to ``l · 15 + 14``, whose meaning is :data:`FACTS`; a label that is not
+    found has none but zeros. All columns are the group ``"names"``, which :class:`~tailwise.MatchedNames` reads.
 
     Costs: 100,000 names in 10,000 records take a few seconds. Words of training texts are looked up once each.
 
@@ -85,6 +85,8 @@ class LabelMatcher(TextRows):
     array([[2., 1.],
            [1., 2.]], dtype=float32)
     """
+
+    finds_labels = True
 
     _parameters = {"language": OrNone(Language()), "compounds": Flag(), "longest": Integer(low=1, high=20)}
 
@@ -359,10 +361,12 @@ def _name(label: int, text: str, language: str, kind: int) -> _Name:
 
 
 def _language_of(names: Iterable[str]) -> str:
+    joined = " ".join(names)
+    if not joined:
+        return ""
     from tailwise.text.languages import detect_language
 
-    joined = " ".join(names)
-    return detect_language(joined[:100_000]) if joined else ""
+    return detect_language(joined[:100_000])
 
 
 def _near(labels: KnownLabels) -> tuple[np.ndarray, np.ndarray]:

@@ -77,6 +77,11 @@ class TextParts(TextRows):
 
     parts_: list[TextRows]
 
+    @property
+    def finds_labels(self) -> bool:  # type: ignore[override]
+        """Whether a part does."""
+        return any(part.finds_labels for part in self.parts)
+
     def __init__(self, parts: list[TextRows], *, weights: list[float] | None = None) -> None:
         self.parts = parts
         self.weights = weights

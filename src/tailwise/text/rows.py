@@ -41,6 +41,8 @@ class TextRows(persistence.Saveable, TransformerMixin, BaseEstimator):
 
     makes: ClassVar[str] = "terms"
     """What the rows are, as ``XMCModel.reads`` has it."""
+    finds_labels: bool = False
+    """Whether rows tell of labels that no training row has: then all of a vocabulary are of use."""
 
     @property
     def n_columns_(self) -> int:

@@ -1,0 +1,131 @@
+"""What is trained where nobody names a model: by the effort it may take, how large the data are, what they hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from tailwise.base import XMCModel
+from tailwise.baselines import Centroid, NearestRows
+from tailwise.by_size import BySize
+from tailwise.parameters import Choice
+from tailwise.propensity import Propensity
+from tailwise.tail import Calibrated, Columns, PropensityReranker, Stacked
+from tailwise.text.features import TextFeatures
+from tailwise.text.matched_names import MatchedNames
+from tailwise.text.matcher import LabelMatcher
+from tailwise.text.parts import TextParts
+from tailwise.text.rows import KnownLabels, TextRows
+from tailwise.trees import Bonsai
+
+EFFORTS = ("quick", "normal", "best")
+EFFORT = Choice(*EFFORTS)
+"""The constraint of a parameter ``effort``."""
+
+_ENOUGH_TO_CALIBRATE = 200
+_HELD_OUT = {"quick": 5_000, "normal": 10_000, "best": 15_000}
+"""Rows that are predicted out of fold, to calibrate or to combine."""
+_QUICK_MINUTES = 1.0
+_NEIGHBOUR_ROWS = 300_000
+_TREE_SHARE = 0.3
+"""What one tree over labels costs beside one classifier a label."""
+_BYTES_A_VALUE = 40
+_BYTES_A_LABEL = 12_000
+"""Of memory while training, for each stored value of X and each label with training rows, as measured on TIBKAT."""
+_NO_NAME = re.compile(r"\W*|[\d\W_]+|\w+:\S*")
+
+
+class Plan(NamedTuple):
+    """A model that is not fitted yet, why it was chosen, and about what its training takes."""
+
+    model: XMCModel
+    reason: str
+    minutes: float
+    """CPU-minutes."""
+    gigabytes: float
+
+
+def plan_features(effort: str, labels: KnownLabels) -> TextRows:
+    """How texts become rows: words, and the names of labels found in them where labels have names.
+
+    >>> plan_features("normal", KnownLabels(["u:1", "u:2"], ["law", "fish"], sparse.csr_array((1, 2))))
+    TextParts(parts=[TextFeatures(), LabelMatcher()])
+    >>> plan_features("quick", KnownLabels(["u:1", "u:2"], ["law", "fish"], sparse.csr_array((1, 2))))
+    TextFeatures()
+    """
+    words = TextFeatures()
+    return words if effort == "quick" or not have_names(labels) else TextParts([words, LabelMatcher()])
+
+
+def have_names(labels: KnownLabels) -> bool:
+    """Whether most labels are called by words that a text could hold, not by numbers or addresses."""
+    named = sum(not _NO_NAME.fullmatch(name) for name in labels.names)
+    return 2 * named > len(labels.names)
+
+
+def plan_model(
+    effort: str,
+    X: sparse.csr_array,
+    Y: sparse.csr_array,
+    groups: Mapping[str, tuple[int, int]],
+    *,
+    base: BySize,
+    random_state: int | None,
+) -> Plan:
+    """The model for these rows; its parts read the groups of columns that are made for them.
+
+    ``"quick"`` is one model, a tree unless one classifier a label takes under a minute. ``"normal"`` is the most
+    accurate single model that takes minutes, and a stack of it with the names found where there are any. ``"best"`` is
+    a stack of models that differ. ``base`` chooses between one classifier a label and a tree.
+    """
+    others = [name for name in groups if name != "names"]
+    n_values = int(X.nnz if not groups else sum(_values(X, groups[name]) for name in others))
+    n_labels = int(np.unique(Y.indices).size)
+    if effort == "quick":
+        base = BySize(one_vs_rest=base.one_vs_rest, tree=base.tree or Bonsai(n_trees=1), max_minutes=_QUICK_MINUTES)
+    chosen = base.for_size(X.shape[0], n_labels, n_values)
+    fits = 1 + min(1.0, _HELD_OUT[effort] / max(1, X.shape[0])) if effort == "quick" else 2.0
+    members = [chosen.model]
+    share = 1.0
+    if effort == "best":
+        members += [Bonsai(n_trees=1, random_state=random_state), Centroid()]
+        members += [NearestRows()] if X.shape[0] <= _NEIGHBOUR_ROWS else []
+        share += _TREE_SHARE
+    if others and len(groups) > len(others):
+        members = [Columns(member, group=others if len(others) > 1 else others[0]) for member in members]
+        members.append(Columns(MatchedNames(random_state=random_state), group="names"))
+    model = chosen.model
+    reason = chosen.reason
+    if len(members) > 1:
+        model = Stacked(members, n_rows=_HELD_OUT[effort], random_state=random_state)
+        reason = f"{reason}; {len(members)} models are combined"
+    gigabytes = (X.nnz * _BYTES_A_VALUE + n_labels * _BYTES_A_LABEL * share) / 1e9
+    return Plan(model, reason, chosen.minutes * share * fits, gigabytes)
+
+
+def _values(X: sparse.csr_array, columns: tuple[int, int]) -> int:
+    first, last = columns
+    return int(((X.indices >= first) & (X.indices < last)).sum())
+
+
+def compose(
+    model: XMCModel,
+    *,
+    n_rows: int,
+    effort: str,
+    calibrate: bool,
+    tail: float,
+    propensity: Propensity | None,
+    random_state: int | None,
+) -> XMCModel:
+    """``model`` with scores that are probabilities, where ``calibrate`` wants them, leaning to rare labels by ``tail``.
+
+    Fewer than 200 rows are too few to calibrate on: the scores stay what they are.
+    """
+    if calibrate and not model.scores_are_probabilities and n_rows >= _ENOUGH_TO_CALIBRATE:
+        model = Calibrated(model, per="frequency-bin", n_rows=_HELD_OUT[effort], random_state=random_state)
+    return PropensityReranker(model, tail=tail, propensity=propensity) if tail else model
