@@ -33,6 +33,14 @@ def train(
     feature_settings: Annotated[
         list[str] | None, typer.Option("--set-features", help="param=value of the text features; repeat it.")
     ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder",
+            metavar="FOLDER|minilm",
+            help="Also read what a sentence encoder makes of each text: a local folder, or minilm (English).",
+        ),
+    ] = None,
     holdout: Annotated[
         float,
         typer.Option("--holdout", min=0, max=0.9, help="Hold out this share of the rows, and judge the model on them."),
@@ -73,7 +81,16 @@ def train(
         held.append(rows.take(test))
         return rows.take(training)
 
-    tagger = make_tagger(model, settings or [], feature_settings or [], tail=tail, seed=seed, propensity=propensity)
+    tagger = make_tagger(
+        model,
+        settings or [],
+        feature_settings or [],
+        tail=tail,
+        seed=seed,
+        propensity=propensity,
+        encoder=encoder,
+        vectors=reading.vectors is not None,
+    )
     facts = train_tagger(tagger, read, model_path, overwrite=overwrite)
     for rows in held:
         result = judge_one(model_path.resolve().name, tagger, rows, default_metrics())

@@ -23,7 +23,8 @@ from tailwise.parameters import check_parameters, signature_of
 from tailwise.persistence import is_replaceable
 from tailwise.persistence.manifest import MANIFEST
 from tailwise.propensity import named_propensity
-from tailwise.text import Tagger, TextFeatures
+from tailwise.text import GivenVectors, SentenceVectors, Tagger, TextFeatures, TextParts, TextRows
+from tailwise.text.encoding import find_encoder
 
 
 def make_tagger(
@@ -34,6 +35,8 @@ def make_tagger(
     tail: float,
     seed: int,
     propensity: str | None = None,
+    encoder: str | None = None,
+    vectors: bool = False,
 ) -> Tagger:
     """The unfitted tagger that the options ask for; a wrong one is refused here, before any data is read."""
 
@@ -49,11 +52,22 @@ def make_tagger(
     features = parse_settings(TextFeatures, feature_settings, "--set-features")
     tagger = Tagger(
         _by_size(model) if name == "auto" else model(name),
-        features=TextFeatures(**features) if features else None,
+        features=_features(features, encoder, vectors),
         propensity=known,
     )
     check_parameters(tagger)
     return tagger
+
+
+def _features(settings: dict[str, Any], encoder: str | None, vectors: bool) -> TextRows | None:
+    """What makes rows of texts, where the options ask for more than the model's own way."""
+    if encoder:
+        find_encoder(encoder)  # one that is missing is told before any data is read
+    words = TextFeatures(**settings)
+    dense = [GivenVectors()] * vectors + ([SentenceVectors(encoder)] if encoder else [])
+    if dense:
+        return TextParts([words, *dense])
+    return words if settings else None
 
 
 def _by_size(model: Callable[[str], Any]) -> BySize:
@@ -76,7 +90,9 @@ def train_tagger(tagger: Tagger, read: Callable[[], Rows], path: Path, *, overwr
         clock.begin("reading")
         rows = read()
         if tagger.features is not None and rows.texts is None:
-            raise InvalidInput(f"--set-features is for texts, but {rows.name} has numeric rows; leave it out")
+            raise InvalidInput(
+                f"--set-features and --encoder are for texts, but {rows.name} has numeric rows; leave them out"
+            )
         report_oddities(rows)
         tagger.fit(rows.rows, rows.Y, label_ids=rows.label_ids, names=rows.label_names, on_step=step)
         clock.begin("saving")

@@ -6,9 +6,12 @@ from tailwise.text.rows import KnownLabels, TextRows
 from tailwise.text.sequences import Sequences, read_word_vectors
 from tailwise.text.suggestions import Suggestion, Suggestions
 from tailwise.text.tagger import Tagger
+from tailwise.text.vectors import GivenVectors, SentenceVectors
 
 __all__ = [
+    "GivenVectors",
     "KnownLabels",
+    "SentenceVectors",
     "Sequences",
     "Suggestion",
     "Suggestions",
