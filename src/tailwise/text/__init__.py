@@ -1,6 +1,7 @@
 """Texts as rows, and labels by name: TextFeatures, Sequences, and the Tagger that keeps them beside a model."""
 
 from tailwise.text.features import TextFeatures
+from tailwise.text.language import detect_language, detect_languages
 from tailwise.text.parts import TextParts
 from tailwise.text.rows import KnownLabels, TextRows
 from tailwise.text.sequences import Sequences, read_word_vectors
@@ -19,5 +20,7 @@ __all__ = [
     "TextFeatures",
     "TextParts",
     "TextRows",
+    "detect_language",
+    "detect_languages",
     "read_word_vectors",
 ]
