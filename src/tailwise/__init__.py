@@ -65,6 +65,8 @@ _HOME_OF = {
     "SentenceVectors": "text",
     "Sequences": "text",
     "read_word_vectors": "text",
+    "Vocabulary": "vocabulary",
+    "LabelRules": "vocabulary",
     "FastXML": "forest",
     "PfastXML": "forest",
     "PfastreXML": "forest",
