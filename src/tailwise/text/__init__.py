@@ -1,9 +1,9 @@
 """Texts as rows, and labels by name: makers of rows, names found in texts, and the Tagger."""
 
 from tailwise.text.features import TextFeatures
+from tailwise.text.language import detect_language, detect_languages
 from tailwise.text.matched_names import MatchedNames
 from tailwise.text.matcher import LabelMatcher
-from tailwise.text.language import detect_language, detect_languages
 from tailwise.text.parts import TextParts
 from tailwise.text.rows import KnownLabels, TextRows
 from tailwise.text.sequences import Sequences, read_word_vectors

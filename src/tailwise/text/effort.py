@@ -55,8 +55,8 @@ class Plan(NamedTuple):
 def plan_features(effort: str, texts: Sequence[str], labels: KnownLabels, given: TextRows | None = None) -> TextRows:
     """How texts become rows: as ``given``, or by their words.
 
-    With more than quick effort also the names of labels found in them where labels have names, and for the best the
-    title's words in columns of their own where texts have fields.
+    With more than quick effort also the names of labels found in them where labels have names, and for the best runs of
+    two words, and the title's words where texts have fields, in columns of their own.
 
     >>> labels = KnownLabels(["u:1", "u:2"], ["law", "fish"], sparse.csr_array((1, 2)))
     >>> plan_features("normal", ["of fish"], labels)
@@ -66,8 +66,10 @@ def plan_features(effort: str, texts: Sequence[str], labels: KnownLabels, given:
     """
     given = TextFeatures() if given is None else given
     parts = list(given.parts) if isinstance(given, TextParts) and given.weights is None else [given]
-    if effort == "best" and isinstance(texts, Texts) and len(texts.fields) > 1:
-        parts.append(TextFeatures(fields={next(iter(texts.fields)): 1.0}))
+    if effort == "best":
+        parts.append(TextFeatures(word_ngrams=2, fields="joined"))
+        if isinstance(texts, Texts) and len(texts.fields) > 1:
+            parts.append(TextFeatures(fields={next(iter(texts.fields)): 1.0}))
     if effort != "quick" and have_names(labels) and not given.finds_labels:
         parts.append(LabelMatcher())
     return given if len(parts) == 1 else TextParts(parts)
@@ -106,13 +108,14 @@ def plan_model(
     if effort == "best":
         near = [NearestRows()] if X.shape[0] <= _NEIGHBOUR_ROWS else []
         tree = Bonsai(n_trees=1, random_state=random_state)
-        found += [("words", member) for member in (tree, Centroid(), *near)]
-        found += [("title", chosen.model), *(("title", member) for member in near)]
-        found += [("vectors", member) for member in (Centroid(), *near)]
+        found += [("words", member) for member in near]
+        found += [("runs" if roles["runs"] else "words", tree), ("title", chosen.model)]
+        found += [(role, member) for role in ("title", "vectors") for member in near or [Centroid()]]
         share += _TREE_SHARE + (_TITLE_SHARE if roles["title"] else 0)
     found.append(("names", MatchedNames(random_state=random_state)))
+    # Rows of X without names of columns are read whole.
     members = [
-        _on(member, roles[role], groups) for role, member in found if roles[role] or not groups and role == "words"
+        _on(member, roles[role], groups) for role, member in found if roles[role] or (role == "words" and not groups)
     ]
     model, reason = members[0], chosen.reason
     if len(members) > 1:
@@ -123,11 +126,18 @@ def plan_model(
 
 
 def _roles(groups: Mapping[str, tuple[int, int]]) -> dict[str, list[str]]:
-    """What groups of columns are: the words that one model reads alone, the title's beside them, vectors, names."""
-    roles: dict[str, list[str]] = {"words": [], "title": [], "vectors": [], "names": []}
+    """What groups of columns are: the words that one model reads alone, others beside them, vectors, names."""
+    roles: dict[str, list[str]] = {"words": [], "runs": [], "title": [], "vectors": [], "names": []}
     for name in groups:
-        kind = name.split(" ")[0] if name.split(" ")[0] in ("vectors", "names") else "words"
-        roles["title" if kind == "words" and "words" in groups and name.endswith(" words") else kind].append(name)
+        if name in ("vectors", "names"):
+            role = name
+        elif name == "words 2":
+            role = "runs"
+        elif name.endswith(" words") and "words" in groups:
+            role = "title"
+        else:
+            role = "words"
+        roles[role].append(name)
     return roles
 
 
