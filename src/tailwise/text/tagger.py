@@ -167,9 +167,10 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
             raise InvalidInput("no row has a label; a model needs rows with labels to learn from")
         if len(ids) != Y.shape[1] or len(set(ids)) != len(ids):
             raise InvalidInput(f"label_ids has {len(set(ids)):,} distinct entries but there are {Y.shape[1]:,} labels")
+        label_names = _names_of(ids, vocab if names is None else names)
         if not numeric and vocab is not None and self._finds_labels():
             Y, ids = _widened(Y, ids, vocab)
-        label_names = _names_of(ids, vocab if names is None else names)
+            label_names += _names_of(ids[len(label_names) :], vocab)
         if self.rules is not None:
             self.rules.mask(Labels(ids, label_names, label_counts(sparse.csr_array(Y)), vocab))
         if numeric:
