@@ -15,6 +15,8 @@ from tailwise.embedding import BinaryNetwork
 from tailwise.embedding.index import LabelIndex
 from tailwise.persistence import Saveable
 from tailwise.propensity import CurveFit, EstimatedPropensity, Propensity
+from tailwise.vocabulary.building import Builder
+from tailwise.vocabulary.vocabulary import SYNONYM
 
 TEXTS = ["tax law of the sea", "sea fish and ships", "fish law", "ships at sea", "tax on ships", "law of tax"] * 4
 LABELS = [["law", "tax"], ["fish"], ["law", "fish"], ["sea"], ["tax"], ["law"]] * 4
@@ -60,7 +62,24 @@ def _sentence_vectors() -> Any:
 
 
 def _tagger() -> Any:
-    return tw.Tagger(tw.Centroid(n_jobs=1), features=tw.TextFeatures(char_ngrams=(3, 4), min_df=1)).fit(TEXTS, LABELS)
+    features = tw.TextFeatures(char_ngrams=(3, 4), min_df=1)
+    rules = tw.LabelRules(exclude=["rows<1", "deprecated"])
+    return tw.Tagger(tw.Centroid(n_jobs=1), features=features, rules=rules).fit(TEXTS, LABELS, vocab=_vocabulary())
+
+
+def _vocabulary() -> Any:
+    builder = Builder()
+    for label in sorted({label for row in LABELS for label in row} | {"u:old"}):
+        concept = builder.concept(label)
+        for language in ("de", "en"):
+            builder.add_name(concept, f"{label} {language}", language)
+        builder.add_name(concept, f"also {label}", "en", SYNONYM)
+        builder.add_notation(concept, label[:1])
+        builder.add_broader("u:old", label)
+        builder.add_member("schemes", label, "u:scheme")
+        builder.add_member("collections", label, f"u:{label[:1]}")
+    builder.deprecate(builder.concept("u:old"))
+    return builder.build()
 
 
 def _index(kind: str) -> Any:
@@ -137,6 +156,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "SentenceVectors": _sentence_vectors,
     "Sequences": lambda: tw.Sequences(4, min_df=1).fit(TEXTS),
     "Tagger": _tagger,
+    "Vocabulary": _vocabulary,
 }
 
 
@@ -154,6 +174,10 @@ def saveable_classes() -> list[type]:
 
 def answers(model: Any) -> list[np.ndarray]:
     """What a model answers, by every way it can be asked; a wrong TopK raises an AssertionError."""
+    if isinstance(model, tw.Vocabulary):
+        names = [name for label in model.ids for name, _, _ in model.names(label)]
+        names += [*model.preferred_names(), *model.updated(model).ids, model.find("also law") or "", model.summary()]
+        return [np.array([len(name) for name in names]), model.broader, model.deprecated]
     model._check_is_fitted()
     if isinstance(model, tw.Tagger):
         if model.features_ is None:
