@@ -3,9 +3,9 @@
 The stack that ``Tagger(effort="best")`` chooses is fitted once on training records (members on all of them, and once
 more without the rows that it learns to combine from); then only the combining is learnt anew, for stacks that grow by
 one member and for the whole without each member. Records are drawn by a seed, seven in eight to train on and the others
-judged; every difference has its 95 % interval over records. The corpus is TIBKAT's training records (``../shared/data``,
-words name the languages ``en`` and ``de``), with the names of all subjects as vocabulary; without it nothing is
-measured. ``--records N`` takes N of them, ``--encoder minilm`` adds vectors (extra ``encoder``).
+judged; every difference has its 95 % interval over records. The corpus is TIBKAT's training records, from
+``../shared/data`` (words name the languages ``en`` and ``de``), with the names of all subjects as vocabulary; without
+it nothing is measured. ``--records N`` takes N of them, ``--encoder minilm`` adds vectors (extra ``encoder``).
 """
 
 from __future__ import annotations
@@ -81,9 +81,8 @@ def _measure(language: str, n_records: int, encoder: str) -> dict[str, Any]:
     plan = plan_model("best", X, Y[:cut], maker.groups_, base=BySize(), random_state=0)
     stack = _Kept(**plan.model.get_params(deep=False))
     resolve_groups(stack, maker.groups_)
-    print(
-        f"{language}: {cut:,} records to train on, {len(records) - cut:,} judged; {making.cpu_seconds:.0f} CPU-s for rows"
-    )
+    size = f"{cut:,} records to train on, {len(records) - cut:,} judged"
+    print(f"{language}: {size}; {making.cpu_seconds:.0f} CPU-s for rows")
     costs = _costs(stack, X, Y[:cut])
     with measured() as fitting:
         stack.fit(X, Y[:cut])
@@ -98,11 +97,8 @@ def _measure(language: str, n_records: int, encoder: str) -> dict[str, Any]:
     subsets |= {f"all without {title}": [j for j in range(n) if j != i] for i, title in enumerate(titles)}
     tops = {name: _rank(stack, Y[:cut], judged, described, own) for name, own in subsets.items()}
     whole = list(subsets)[n - 1]
-    figures: dict[str, Any] = {
-        "rows CPU-s": making.cpu_seconds,
-        "stack CPU-s": fitting.cpu_seconds,
-        "member CPU-s": costs,
-    }
+    figures: dict[str, Any] = {"rows CPU-s": making.cpu_seconds, "stack CPU-s": fitting.cpu_seconds}
+    figures["member CPU-s"] = costs
     before = None
     for name in subsets:
         other = (before or name) if name.startswith("+") or before is None else whole
