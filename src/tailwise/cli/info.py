@@ -87,6 +87,9 @@ def _model_facts(path: Path) -> dict[str, Any]:
     if isinstance(found, Tagger):
         facts["training rows"] = found.n_samples_
         facts["takes"] = "numeric rows" if found.features_ is None else f"texts ({describe(found.features_)})"
+        if found.features_ is not None:
+            groups = found.features_.groups_.items()
+            facts["columns"] = ", ".join(f"{name} {last - first:,}" for name, (first, last) in groups)
         facts |= {f"{name} labels": int((found.rarity_ == i).sum()) for i, name in enumerate(RARITIES)}
         if found.vocabulary_ is not None:
             facts["vocabulary"] = found.vocabulary_.summary()

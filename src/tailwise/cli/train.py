@@ -29,12 +29,29 @@ def train(
         float,
         typer.Option("--tail", min=0, max=1, help="From precision (0) to rare labels (1): rank by score × (1/p)^t."),
     ] = 0.0,
+    effort: Annotated[
+        str,
+        typer.Option(
+            help="quick, normal or best: how much training may take where --model auto chooses; best combines models."
+        ),
+    ] = "normal",
+    calibrate: Annotated[
+        bool, typer.Option(help="Make scores probabilities, which fits the model once more on a part of the rows.")
+    ] = True,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="param=value of the model; repeat it. `tailwise info dismec` lists them."),
     ] = None,
     feature_settings: Annotated[
         list[str] | None, typer.Option("--set-features", help="param=value of the text features; repeat it.")
+    ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder",
+            metavar="FOLDER|minilm",
+            help="Also read what a sentence encoder makes of each text: a local folder, or minilm (English).",
+        ),
     ] = None,
     holdout: Annotated[
         float,
@@ -82,9 +99,16 @@ def train(
 
     def make(propensity: Any) -> Tagger:
         given = (model, settings or [], feature_settings or [])
-        return make_tagger(*given, tail=tail, seed=seed, propensity=propensity, rules=rules)
+        return make_tagger(*given, **composed, seed=seed, propensity=propensity, rules=rules)
 
     rules = inputs.label_rules(include, exclude)
+    composed = {
+        "effort": effort,
+        "tail": tail,
+        "calibrate": calibrate,
+        "encoder": encoder,
+        "vectors": reading.vectors is not None,
+    }
     from_hierarchy = propensity == HIERARCHY
     asked = make(None if from_hierarchy else propensity)
     tagger, facts = train_tagger(

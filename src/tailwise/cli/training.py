@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-import tailwise
 from tailwise.atomic import OutputError
 from tailwise.by_size import BySize
 from tailwise.cli.output import ask, say, warn
@@ -23,7 +22,8 @@ from tailwise.parameters import check_parameters, signature_of
 from tailwise.persistence import is_replaceable
 from tailwise.persistence.manifest import MANIFEST
 from tailwise.propensity import JainPropensity, Propensity, named_propensity
-from tailwise.text import Tagger, TextFeatures
+from tailwise.text import GivenVectors, SentenceVectors, Tagger, TextFeatures, TextParts, TextRows
+from tailwise.text.encoding import find_encoder
 from tailwise.vocabulary import LabelRules
 
 HIERARCHY = "hierarchy"
@@ -35,10 +35,14 @@ def make_tagger(
     settings: list[str],
     feature_settings: list[str],
     *,
+    effort: str = "normal",
     tail: float,
+    calibrate: bool = True,
     seed: int,
     propensity: str | Propensity | None = None,
     rules: LabelRules | None = None,
+    encoder: str | None = None,
+    vectors: bool = False,
 ) -> Tagger:
     """The unfitted tagger that the options ask for; a wrong one is refused here, before any data is read."""
 
@@ -48,18 +52,32 @@ def make_tagger(
         cls = model_class(name)
         usual = {"random_state": seed} | ({} if known is None else {"propensity": known})
         chosen = {key: value for key, value in usual.items() if key in signature_of(cls)}
-        made = make_model(name, **chosen | parse_settings(cls, settings))
-        return tailwise.PropensityReranker(made, tail=tail, propensity=known) if tail else made
+        return make_model(name, **chosen | parse_settings(cls, settings))
 
     features = parse_settings(TextFeatures, feature_settings, "--set-features")
     tagger = Tagger(
         _by_size(model) if name == "auto" else model(name),
-        features=TextFeatures(**features) if features else None,
+        effort=effort,
+        tail=tail,
+        calibrate=calibrate,
+        features=_features(features, encoder, vectors),
         propensity=known,
         rules=rules,
+        random_state=seed,
     )
     check_parameters(tagger)
     return tagger
+
+
+def _features(settings: dict[str, Any], encoder: str | None, vectors: bool) -> TextRows | None:
+    """What makes rows of texts, where the options ask for more than the model's own way."""
+    if encoder:
+        find_encoder(encoder)  # one that is missing is told before any data is read
+    words = TextFeatures(**settings)
+    dense = [GivenVectors()] * vectors + ([SentenceVectors(encoder)] if encoder else [])
+    if dense:
+        return TextParts([words, *dense])
+    return words if settings else None
 
 
 def _by_size(model: Callable[[str], Any]) -> BySize:
@@ -85,7 +103,9 @@ def train_tagger(
         rows = read()
         tagger = make(rows)
         if tagger.features is not None and rows.texts is None:
-            raise InvalidInput(f"--set-features is for texts, but {rows.name} has numeric rows; leave it out")
+            raise InvalidInput(
+                f"--set-features and --encoder are for texts, but {rows.name} has numeric rows; leave them out"
+            )
         report_oddities(rows)
         tagger.fit(rows.rows, rows.Y, label_ids=rows.label_ids, names=rows.label_names, vocab=rows.vocab, on_step=step)
         clock.begin("saving")
