@@ -27,14 +27,19 @@ class Committee(XMCModel):
     n_jobs: int | None
     members_: list[XMCModel]
 
-    def _fit_members(self, X: sparse.csr_array, Y: sparse.csr_array) -> tuple[Candidates, Folds]:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+        self._fit_weighted(X, Y, None)
+
+    def _fit_members(
+        self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None
+    ) -> tuple[Candidates, Folds]:
         """Fit every member on all rows, and return their out-of-fold candidates with the folds."""
         width = min(self.n_candidates, self.n_labels_)
         members = [fresh(member, self.n_jobs) for member in self.members]
         # The same folds for each member: a pair's scores then come from models that saw the same rows.
         folds = split_folds(Y, self.n_folds, self.random_state)
-        tops = [out_of_fold(member, X, Y, width, folds) for member in members]
-        self.members_ = [member.fit(X, Y) for member in members]
+        tops = [out_of_fold(member, X, Y, width, folds, weight) for member in members]
+        self.members_ = [member.fit(X, Y, weight) for member in members]
         return gather_candidates(tops, self.n_labels_), folds
 
     def _check_state(self) -> None:

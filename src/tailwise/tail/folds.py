@@ -41,7 +41,14 @@ def split_folds(Y: sparse.csr_array, n_folds: int, random_state: int | np.random
     return Folds(fold, counts)
 
 
-def out_of_fold(model: XMCModel, X: sparse.csr_array, Y: sparse.csr_array, k: int, folds: Folds) -> TopK:
+def out_of_fold(
+    model: XMCModel,
+    X: sparse.csr_array,
+    Y: sparse.csr_array,
+    k: int,
+    folds: Folds,
+    weight: np.ndarray | None = None,
+) -> TopK:
     """The top ``k`` of every training row, from a clone of ``model`` that did not see that row.
 
     Costs a training on the rest of the rows for each fold.
@@ -50,6 +57,7 @@ def out_of_fold(model: XMCModel, X: sparse.csr_array, Y: sparse.csr_array, k: in
     scores = np.full((X.shape[0], k), -np.inf, np.float32)
     for f in range(folds.counts.shape[0]):
         held_out, rest = np.flatnonzero(folds.fold == f), np.flatnonzero(folds.fold != f)
-        top = clone(model).fit(X[rest], Y[rest]).predict_topk(X[held_out], k)
+        own = None if weight is None else weight[rest]
+        top = clone(model).fit(X[rest], Y[rest], own).predict_topk(X[held_out], k)
         labels[held_out], scores[held_out] = top
     return TopK(labels, scores)
