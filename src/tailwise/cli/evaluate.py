@@ -83,17 +83,20 @@ def judge_all(
     k: int,
     propensity: str | None = None,
     training: str | None = None,
+    *,
+    at_least: int = 1,
 ) -> tuple[Trial, list[str]]:
     """Models and prediction files on labelled rows, with word of what makes figures look better or worse than it is.
 
-    Returns also the metrics: those asked for, else the usual ones as far as the training labels are known.
+    ``at_least`` so many labels of each row are kept. Returns also the metrics: those asked for, else the usual ones as
+    far as the training labels are known.
     """
     from tailwise.data import Rows
     from tailwise.judging import Training, default_metrics, judge
     from tailwise.propensity import named_propensity
 
     chosen = None if propensity is None else named_propensity(propensity)
-    depth = deepest(metrics or default_metrics(k), k)
+    depth = max(at_least, deepest(metrics or default_metrics(k), k))
     known = None if training is None else Training.of_rows(inputs.read_rows(training, reading), chosen)
     found = inputs.load(data, reading, part="test")
     rows = Rows.of(found, "test")
@@ -104,8 +107,7 @@ def judge_all(
     say_caveats(trial)
     if not trial.has_training and not metrics:
         output.warn("without --training DATA there are no propensity-scored metrics, and no head, torso and tail")
-        return trial, [name for name in default_metrics(k) if not name.startswith("ps") and ":" not in name]
-    return trial, metrics or default_metrics(k)
+    return trial, metrics or default_metrics(k, trial.has_training)
 
 
 def judge_one(name: str, tagger: Tagger, rows: Rows, metrics: list[str]) -> Evaluation:
@@ -150,8 +152,6 @@ def say_caveats(trial: Trial) -> None:
 
 def say_speed(trial: Trial) -> None:
     """Tell how long prediction took."""
-    for judged in trial.models:
-        if judged.tagger is None:
-            continue
+    for judged in trial.taggers:
         rate = trial.Y.shape[0] / max(judged.seconds, 1e-9)
         output.say(f"{judged.name}: predicted {trial.Y.shape[0]:,} rows in {judged.seconds:.1f} s ({rate:,.0f} rows/s)")

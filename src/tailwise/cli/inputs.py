@@ -39,7 +39,10 @@ Data = Annotated[
     ),
 ]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that `tailwise train` wrote.")]
-ModelPaths = Annotated[list[Path], typer.Argument(metavar="MODEL…", help="Folders that `tailwise train` wrote.")]
+Judged = Annotated[
+    list[Path],
+    typer.Argument(metavar="MODEL…", help="Folders that `tailwise train` wrote, or other programs' output."),
+]
 K = Annotated[int, typer.Option("-k", min=1, help="How many labels a row gets.")]
 TextColumns = Annotated[
     list[str] | None,
@@ -299,13 +302,11 @@ def open_tagger(path: Path) -> Tagger:
     return found
 
 
-def open_taggers(paths: list[Path]) -> dict[str, Tagger]:
-    """Taggers by the names of their folders; folders of the same name keep their whole path."""
-    return {name: open_tagger(path) for name, path in _named(paths).items()}
-
-
 def open_judged(paths: list[Path], n_rows: int, k: int) -> dict[str, Tagger | Predictions]:
-    """As :func:`open_taggers`; what is a file is another program's predictions for ``n_rows`` rows, the first ``k``."""
+    """Taggers by the names of their folders; what is a file is another program's predictions, the first ``k``.
+
+    Folders and files of the same name keep their whole path.
+    """
     from tailwise.data import read_predictions
 
     return {
