@@ -28,8 +28,10 @@ unit: $(VENV)/.installed
 test-random: $(VENV)/.installed
 	TAILWISE_TEST_PROFILE=random $(BIN)/python -m pytest -n 2 --dist worksteal -m hypothesis --timeout 1800
 
+# Into site/dev, listed in the menu of versions beside what stands there; of a release: make docs VERSION=0.2
+VERSION ?= dev
 docs: $(VENV)/.installed
-	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --quiet docs site
+	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --quiet --define docs_version=$(VERSION) docs site/$(VERSION)
 
 # One question a file: make bench QUESTION=reader
 QUESTION ?= all
