@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL = $(1)/bin/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types imports unit test-random docs bench drills release-check peers clean
+.PHONY: demo test lint types imports unit test-random docs bench drills release-check walks peers clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tailwise reproduce --demo
@@ -46,6 +46,10 @@ drills: $(VENV)/.installed
 # What a release would do where it is installed. torch is large: make release-check CHECK="--skip neural"
 release-check:
 	$(PYTHON) tools/release_check.py $(CHECK)
+
+# Five first hours with the wheel in an empty environment: make walks WALK=librarian
+walks:
+	$(PYTHON) tools/walks.py $(WALK)
 
 peers: .venv-peers/.installed .venv-pecos/.installed
 
