@@ -239,10 +239,13 @@ def load(data: str, reading: Reading, *, part: str = "train", **more: Any) -> An
 
 def say_found(data: Any, part: str = "train") -> None:
     """Tell how the labels were read, and what is odd about them; of test rows that each has its own is not odd."""
+    from tailwise.data.label_cells import LISTS
+
     facts = data.reading
-    separator = f", separator {facts['label separator']!r}" if "label separator" in facts else ""
+    separator = facts.get("label separator")
+    how = "" if separator is None else f", as {separator}" if separator == LISTS else f", separator {separator!r}"
     sheet = f"sheet {facts['sheet']!r}: " if "sheet" in facts else ""
-    output.say(f"{sheet}{data.n_labels:,} labels, {data.Y_train.nnz / data.n_train:.1f} a row{separator}")
+    output.say(f"{sheet}{data.n_labels:,} labels, {data.Y_train.nnz / data.n_train:.1f} a row{how}")
     if "quoting" in facts:
         output.warn("quotes do not enclose fields here and are read as text, as --quoting none says")
     if "label cells tidied" in facts:
