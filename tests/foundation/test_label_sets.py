@@ -14,6 +14,7 @@ import tailwise
 from tailwise import (
     Calibrated,
     Centroid,
+    Columns,
     DiSMEC,
     Ensemble,
     FastXML,
@@ -225,6 +226,7 @@ def test_a_model_that_cannot_weigh_rows_says_so(model):
 WRAPPED = {
     "PropensityReranker": lambda base: PropensityReranker(base, propensity=np.full(15, 0.5)),
     "Sublinear": Sublinear,
+    "Columns": lambda base: Columns(base, columns=[(0, 20)]),
 }
 
 
