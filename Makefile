@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL = $(1)/bin/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types imports unit test-random docs bench drills release-check peers clean
+.PHONY: demo test lint types imports unit test-random docs bench drills release-check walks peers clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tailwise reproduce --demo
@@ -28,8 +28,10 @@ unit: $(VENV)/.installed
 test-random: $(VENV)/.installed
 	TAILWISE_TEST_PROFILE=random $(BIN)/python -m pytest -n 2 --dist worksteal -m hypothesis --timeout 1800
 
+# Into site/dev, listed in the menu of versions beside what stands there; of a release: make docs VERSION=0.2
+VERSION ?= dev
 docs: $(VENV)/.installed
-	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --quiet docs site
+	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --quiet --define docs_version=$(VERSION) docs site/$(VERSION)
 
 # One question a file: make bench QUESTION=reader
 QUESTION ?= all
@@ -44,6 +46,10 @@ drills: $(VENV)/.installed
 # What a release would do where it is installed. torch is large: make release-check CHECK="--skip neural"
 release-check:
 	$(PYTHON) tools/release_check.py $(CHECK)
+
+# Five first hours with the wheel in an empty environment: make walks WALK=librarian
+walks:
+	$(PYTHON) tools/walks.py $(WALK)
 
 peers: .venv-peers/.installed .venv-pecos/.installed .venv-annif/.installed
 

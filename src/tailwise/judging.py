@@ -99,6 +99,11 @@ class Trial(NamedTuple):
         return None if sparse.issparse(self.rows) else self.rows
 
     @property
+    def taggers(self) -> list[Judged]:
+        """Those of the models that are taggers, and no predictions in a file."""
+        return [judged for judged in self.models if judged.tagger is not None]
+
+    @property
     def unseen(self) -> int:
         """How many observed labels of the rows no model saw in training."""
         return int((self.counts[self.Y.indices] == 0).sum()) if self.has_training else 0
@@ -106,8 +111,7 @@ class Trial(NamedTuple):
     @property
     def trained_on(self) -> dict[str, int]:
         """By model, how many of the rows it was trained on: they say nothing about rows that are new."""
-        taggers = {judged.name: judged.tagger for judged in self.models if judged.tagger is not None}
-        return {name: count_known(self.rows, tagger.row_digests_) for name, tagger in taggers.items()}
+        return {judged.name: count_known(self.rows, judged.tagger.row_digests_) for judged in self.taggers}
 
     def metrics(self, metrics: Sequence[str], confidence: float | None = 0.95) -> Comparison:
         """The metrics of every model with intervals, and paired differences to the first model."""
@@ -146,14 +150,14 @@ class Trial(NamedTuple):
         )
 
 
-def default_metrics(k: int = 5) -> list[str]:
-    """What is shown unless metrics are named.
+def default_metrics(k: int = 5, has_training: bool = True) -> list[str]:
+    """What is shown unless metrics are named; without training rows, what does not need their counts.
 
     >>> default_metrics(3)[:4]
     ['p@1', 'p@3', 'ndcg@3', 'f1@3']
     """
     ks = usual_ks(k)
-    return [
+    wanted = [
         *(f"p@{i}" for i in ks),
         f"ndcg@{k}",
         f"f1@{k}",
@@ -163,6 +167,7 @@ def default_metrics(k: int = 5) -> list[str]:
         f"coverage@{k}",
         *(f"recall@{k}:{part}" for part in ("head", "torso", "tail")),
     ]
+    return [name for name in wanted if has_training or not (name.startswith("ps") or ":" in name)]
 
 
 def usual_ks(k: int) -> list[int]:

@@ -104,10 +104,13 @@ def judge_all(
     k: int,
     propensity: str | None = None,
     training: str | None = None,
+    *,
+    at_least: int = 1,
 ) -> tuple[Trial, list[str]]:
     """Models and prediction files on labelled rows, with word of what makes figures look better or worse than it is.
 
-    Returns also the metrics: those asked for, else the usual ones as far as the training labels are known.
+    ``at_least`` so many labels of each row are kept. Returns also the metrics: those asked for, else the usual ones as
+    far as the training labels are known.
     """
     from tailwise.cli.training import HIERARCHY, hierarchy_propensity
     from tailwise.data import Rows
@@ -122,7 +125,7 @@ def judge_all(
             "--propensity hierarchy needs --training DATA, and --vocab; a model trained with it keeps it"
         )
     chosen = None if propensity is None or from_hierarchy else named_propensity(propensity)
-    depth = deepest(metrics or default_metrics(k), k)
+    depth = max(at_least, deepest(metrics or default_metrics(k), k))
     known = None
     if training is not None:
         learned = inputs.read_rows(training, reading)
@@ -136,8 +139,7 @@ def judge_all(
     say_caveats(trial)
     if not trial.has_training and not metrics:
         output.warn("without --training DATA there are no propensity-scored metrics, and no head, torso and tail")
-        return trial, [name for name in default_metrics(k) if not name.startswith("ps") and ":" not in name]
-    return trial, metrics or default_metrics(k)
+    return trial, metrics or default_metrics(k, trial.has_training)
 
 
 def judge_one(name: str, tagger: Tagger, rows: Rows, metrics: list[str]) -> Evaluation:
@@ -182,8 +184,6 @@ def say_caveats(trial: Trial) -> None:
 
 def say_speed(trial: Trial) -> None:
     """Tell how long prediction took."""
-    for judged in trial.models:
-        if judged.tagger is None:
-            continue
+    for judged in trial.taggers:
         rate = trial.Y.shape[0] / max(judged.seconds, 1e-9)
         output.say(f"{judged.name}: predicted {trial.Y.shape[0]:,} rows in {judged.seconds:.1f} s ({rate:,.0f} rows/s)")
