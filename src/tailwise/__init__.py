@@ -61,6 +61,8 @@ _HOME_OF = {
     "Tagger": "text",
     "TextFeatures": "text",
     "TextParts": "text",
+    "GivenVectors": "text",
+    "SentenceVectors": "text",
     "Sequences": "text",
     "LabelMatcher": "text",
     "MatchedNames": "text",

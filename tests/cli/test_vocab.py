@@ -184,3 +184,9 @@ def test_models_are_judged_by_annifs_metrics_too(run, tagger, data):
     found = run("evaluate", tagger, data / "corpus.tsv", "--metrics", "annif", "-k", 1, "--json").json["metrics"]
     assert found["Documents evaluated"]["value"] == 80
     assert found["True positives"]["value"] + found["False positives"]["value"] == 80
+
+
+@pytest.mark.parametrize("verb", ["info", "convert", "diff"])
+def test_each_part_has_help_with_an_example_and_json(run, verb):
+    result = run("vocab", verb, "--help")
+    assert result.code == 0 and "Example" in result.out and "--json" in result.out

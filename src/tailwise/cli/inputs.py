@@ -159,6 +159,17 @@ TrainingData = Annotated[
 ]
 
 
+Vectors = Annotated[
+    Path | None,
+    typer.Option(
+        "--vectors",
+        metavar="FILE.npy",
+        help="A NumPy array with a vector for each text of DATA, which become columns beside the words.",
+        rich_help_panel=_PANEL,
+    ),
+]
+
+
 class Reading(NamedTuple):
     """The options that say how DATA is read, as given."""
 
@@ -174,6 +185,7 @@ class Reading(NamedTuple):
     duplicates: Duplicates = None
     label_base: LabelBase = None
     feature_base: FeatureBase = None
+    vectors: Vectors = None
 
     def options(self) -> dict[str, Any]:
         """What was given, under the names that :func:`tailwise.load_dataset` takes."""
@@ -345,10 +357,11 @@ def read_unlabelled(data: str, reading: Reading, id_column: str | None = None) -
         known = Path(path).is_file() or (Path(path).is_dir() and holds_documents(Path(path)))
         kind = (options.get("format") or detect_format(path)) if known else None
         if kind in TEXT_FORMATS:
-            takes = ("text_columns", "delimiter", "encoding", "quoting")
+            takes = ("text_columns", "delimiter", "encoding", "quoting", "vectors")
             given = {name: options[name] for name in takes if name in options}
             texts = read_texts(path, kind, **given)
-            given.pop("text_columns", None)
+            for name in ("text_columns", "vectors"):
+                given.pop(name, None)
             return texts, None if id_column is None else read_column(path, kind, id_column, **given)
         if id_column is not None:
             raise InvalidInput(

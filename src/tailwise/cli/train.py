@@ -45,6 +45,14 @@ def train(
     feature_settings: Annotated[
         list[str] | None, typer.Option("--set-features", help="param=value of the text features; repeat it.")
     ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder",
+            metavar="FOLDER|minilm",
+            help="Also read what a sentence encoder makes of each text: a local folder, or minilm (English).",
+        ),
+    ] = None,
     holdout: Annotated[
         float,
         typer.Option("--holdout", min=0, max=0.9, help="Hold out this share of the rows, and judge the model on them."),
@@ -94,7 +102,13 @@ def train(
         return make_tagger(*given, **composed, seed=seed, propensity=propensity, rules=rules)
 
     rules = inputs.label_rules(include, exclude)
-    composed = {"effort": effort, "tail": tail, "calibrate": calibrate}
+    composed = {
+        "effort": effort,
+        "tail": tail,
+        "calibrate": calibrate,
+        "encoder": encoder,
+        "vectors": reading.vectors is not None,
+    }
     from_hierarchy = propensity == HIERARCHY
     asked = make(None if from_hierarchy else propensity)
     tagger, facts = train_tagger(

@@ -22,7 +22,8 @@ from tailwise.parameters import check_parameters, signature_of
 from tailwise.persistence import is_replaceable
 from tailwise.persistence.manifest import MANIFEST
 from tailwise.propensity import JainPropensity, Propensity, named_propensity
-from tailwise.text import Tagger, TextFeatures
+from tailwise.text import GivenVectors, SentenceVectors, Tagger, TextFeatures, TextParts, TextRows
+from tailwise.text.encoding import find_encoder
 from tailwise.vocabulary import LabelRules
 
 HIERARCHY = "hierarchy"
@@ -40,6 +41,8 @@ def make_tagger(
     seed: int,
     propensity: str | Propensity | None = None,
     rules: LabelRules | None = None,
+    encoder: str | None = None,
+    vectors: bool = False,
 ) -> Tagger:
     """The unfitted tagger that the options ask for; a wrong one is refused here, before any data is read."""
 
@@ -57,13 +60,24 @@ def make_tagger(
         effort=effort,
         tail=tail,
         calibrate=calibrate,
-        features=TextFeatures(**features) if features else None,
+        features=_features(features, encoder, vectors),
         propensity=known,
         rules=rules,
         random_state=seed,
     )
     check_parameters(tagger)
     return tagger
+
+
+def _features(settings: dict[str, Any], encoder: str | None, vectors: bool) -> TextRows | None:
+    """What makes rows of texts, where the options ask for more than the model's own way."""
+    if encoder:
+        find_encoder(encoder)  # one that is missing is told before any data is read
+    words = TextFeatures(**settings)
+    dense = [GivenVectors()] * vectors + ([SentenceVectors(encoder)] if encoder else [])
+    if dense:
+        return TextParts([words, *dense])
+    return words if settings else None
 
 
 def _by_size(model: Callable[[str], Any]) -> BySize:
@@ -89,7 +103,9 @@ def train_tagger(
         rows = read()
         tagger = make(rows)
         if tagger.features is not None and rows.texts is None:
-            raise InvalidInput(f"--set-features is for texts, but {rows.name} has numeric rows; leave it out")
+            raise InvalidInput(
+                f"--set-features and --encoder are for texts, but {rows.name} has numeric rows; leave them out"
+            )
         report_oddities(rows)
         tagger.fit(rows.rows, rows.Y, label_ids=rows.label_ids, names=rows.label_names, vocab=rows.vocab, on_step=step)
         clock.begin("saving")

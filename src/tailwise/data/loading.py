@@ -15,7 +15,7 @@ from tailwise.data.files import plain_name
 from tailwise.data.libsvm import read_libsvm_files
 from tailwise.data.locate import FORMATS, Sources, detect_format, locate, read_names
 from tailwise.data.pairs import Pair, read_pair
-from tailwise.data.records import Columns, scan_records
+from tailwise.data.records import Columns, scan_records, with_vectors
 from tailwise.data.registry import REGISTRY, find_registered
 from tailwise.data.tables import TEXT_FORMATS, Layout
 from tailwise.data.xmc import read_xmc, read_xmc_split
@@ -53,6 +53,7 @@ def load_dataset(
     delimiter: str | None = None,
     encoding: str | None = None,
     quoting: str | None = None,
+    vectors: str | Path | None = None,
     unit_rows: bool = True,
     n_jobs: int | None = None,
 ) -> Any:
@@ -90,6 +91,8 @@ def load_dataset(
         Where a libsvm file starts to count, if it does not tell: see :func:`read_libsvm`.
     duplicates : {"refuse", "merge"}, optional
         What to do with an entry that comes twice in a row: refused unless told, or typed into a cell by hand.
+    vectors : path, optional
+        An ``.npy`` file with a dense vector for each text of a file without test rows: what ``GivenVectors`` reads.
     unit_rows : bool
         Scale each row of X to unit length, which is what the models expect. False keeps the values of the file.
     n_jobs : int or None
@@ -110,7 +113,9 @@ def load_dataset(
     kind = format or ("pairs" if sources.labels else detect_format(sources.train))
     name = plain_name(path)
     if kind in TEXT_FORMATS:
-        return _load_texts(sources, kind, options, _names_given(label_names, sources), name)
+        return _load_texts(sources, kind, options, _names_given(label_names, sources), name, vectors)
+    if vectors is not None:
+        raise InvalidInput(f"{argument('vectors', str(vectors))} stands beside texts, but {path} has numeric rows")
     if kind == "arff":
         data = _load_arff(sources, label_names)
     else:
@@ -177,7 +182,14 @@ def _load_arff(sources: Sources, label_names: Any) -> Dataset:
     )
 
 
-def _load_texts(sources: Sources, kind: str, options: _Options, names: Any, name: str) -> TextDataset:
+def _load_texts(
+    sources: Sources, kind: str, options: _Options, names: Any, name: str, vectors: str | Path | None
+) -> TextDataset:
+    if vectors is not None and sources.test is not None:
+        raise InvalidInput(
+            f"{argument('vectors', str(vectors))} has rows for one file, but {name} has training and test rows; "
+            "read the files apart"
+        )
     texts_train, labels_train, facts = scan_records(sources.train, kind, options.columns, options.layout)
     texts_test, labels_test = None, None
     if sources.test is not None:
@@ -190,7 +202,7 @@ def _load_texts(sources: Sources, kind: str, options: _Options, names: Any, name
     if not ids:
         raise DataFormatError(sources.train, None, "no label in any row", "at least one label")
     return TextDataset(
-        texts_train,
+        with_vectors(texts_train, vectors),
         encode_labels(labels_train, ids),
         texts_test,
         None if texts_test is None else encode_labels(labels_test, ids),

@@ -16,6 +16,7 @@ from tailwise.data.files import check_file, shown
 from tailwise.data.label_cells import find_separator, shown_separator, split_labels, tidied
 from tailwise.data.tables import TEXT_FORMATS, Layout, listed, table_rows
 from tailwise.data.texts import Texts
+from tailwise.data.vectors import read_vectors
 from tailwise.errors import DataFormatError, InvalidInput, argument
 from tailwise.validation import check_choice
 
@@ -150,10 +151,20 @@ def read_texts(
     delimiter: str | None = None,
     encoding: str | None = None,
     quoting: str | None = None,
+    vectors: str | Path | None = None,
 ) -> Texts:
-    """The texts of a file in one of ``TEXT_FORMATS``, whether or not it has labels: what a model predicts for."""
+    """The texts of a file in one of ``TEXT_FORMATS``, whether or not it has labels: what a model predicts for.
+
+    ``vectors`` is an ``.npy`` file with a dense vector for each.
+    """
     layout = Layout(delimiter, encoding, quoting)
-    return scan_records(path, format, Columns(text_columns), layout, with_labels=False)[0]
+    texts = scan_records(path, format, Columns(text_columns), layout, with_labels=False)[0]
+    return with_vectors(texts, vectors)
+
+
+def with_vectors(texts: Texts, vectors: str | Path | None) -> Texts:
+    """``texts`` with the vectors of a file, where there is one."""
+    return texts if vectors is None else Texts(texts.fields, read_vectors(vectors, len(texts)))
 
 
 def read_column(

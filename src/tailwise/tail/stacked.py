@@ -114,7 +114,6 @@ class Stacked(Committee):
             max_iter=self.max_iter,
             learning_rate=self.learning_rate,
             max_leaf_nodes=self.max_leaf_nodes,
-            early_stopping=False,
             random_state=self.random_state if self.random_state is None else int(self.random_state),
         )
 

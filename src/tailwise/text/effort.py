@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from scipy import sparse
 from tailwise.base import XMCModel
 from tailwise.baselines import Centroid, NearestRows
 from tailwise.by_size import BySize
+from tailwise.data.texts import Texts
 from tailwise.parameters import Choice
 from tailwise.propensity import Propensity
 from tailwise.tail import Calibrated, Columns, PropensityReranker, Stacked
@@ -33,6 +34,8 @@ _QUICK_MINUTES = 1.0
 _NEIGHBOUR_ROWS = 300_000
 _TREE_SHARE = 0.3
 """What one tree over labels costs beside one classifier a label."""
+_TITLE_SHARE = 0.3
+"""What the title's words alone cost beside all words."""
 _BYTES_A_VALUE = 40
 _BYTES_A_LABEL = 12_000
 """Of memory while training, for each stored value of X and each label with training rows, as measured on TIBKAT."""
@@ -49,16 +52,27 @@ class Plan(NamedTuple):
     gigabytes: float
 
 
-def plan_features(effort: str, labels: KnownLabels) -> TextRows:
-    """How texts become rows: words, and the names of labels found in them where labels have names.
+def plan_features(effort: str, texts: Sequence[str], labels: KnownLabels, given: TextRows | None = None) -> TextRows:
+    """How texts become rows: as ``given``, or by their words.
 
-    >>> plan_features("normal", KnownLabels(["u:1", "u:2"], ["law", "fish"], sparse.csr_array((1, 2))))
+    With more than quick effort also the names of labels found in them where labels have names, and for the best runs of
+    two words, and the title's words where texts have fields, in columns of their own.
+
+    >>> labels = KnownLabels(["u:1", "u:2"], ["law", "fish"], sparse.csr_array((1, 2)))
+    >>> plan_features("normal", ["of fish"], labels)
     TextParts(parts=[TextFeatures(), LabelMatcher()])
-    >>> plan_features("quick", KnownLabels(["u:1", "u:2"], ["law", "fish"], sparse.csr_array((1, 2))))
+    >>> plan_features("quick", ["of fish"], labels)
     TextFeatures()
     """
-    words = TextFeatures()
-    return words if effort == "quick" or not have_names(labels) else TextParts([words, LabelMatcher()])
+    given = TextFeatures() if given is None else given
+    parts = list(given.parts) if isinstance(given, TextParts) and given.weights is None else [given]
+    if effort == "best":
+        parts.append(TextFeatures(word_ngrams=2, fields="joined"))
+        if isinstance(texts, Texts) and len(texts.fields) > 1:
+            parts.append(TextFeatures(fields={next(iter(texts.fields)): 1.0}))
+    if effort != "quick" and have_names(labels) and not given.finds_labels:
+        parts.append(LabelMatcher())
+    return given if len(parts) == 1 else TextParts(parts)
 
 
 def have_names(labels: KnownLabels) -> bool:
@@ -82,29 +96,56 @@ def plan_model(
     accurate single model that takes minutes, and a stack of it with the names found where there are any. ``"best"`` is
     a stack of models that differ. ``base`` chooses between one classifier a label and a tree.
     """
-    others = [name for name in groups if name != "names"]
-    n_values = int(X.nnz if not groups else sum(_values(X, groups[name]) for name in others))
+    roles = _roles(groups)
+    n_values = int(sum(_values(X, groups[name]) for name in roles["words"]) if groups else X.nnz)
     n_labels = int(np.unique(Y.indices).size)
     if effort == "quick":
         base = BySize(one_vs_rest=base.one_vs_rest, tree=base.tree or Bonsai(n_trees=1), max_minutes=_QUICK_MINUTES)
     chosen = base.for_size(X.shape[0], n_labels, n_values)
     fits = 1 + min(1.0, _HELD_OUT[effort] / max(1, X.shape[0])) if effort == "quick" else 2.0
-    members = [chosen.model]
     share = 1.0
+    found = [("words", chosen.model)]
     if effort == "best":
-        members += [Bonsai(n_trees=1, random_state=random_state), Centroid()]
-        members += [NearestRows()] if X.shape[0] <= _NEIGHBOUR_ROWS else []
-        share += _TREE_SHARE
-    if others and len(groups) > len(others):
-        members = [Columns(member, group=others if len(others) > 1 else others[0]) for member in members]
-        members.append(Columns(MatchedNames(random_state=random_state), group="names"))
-    model = chosen.model
-    reason = chosen.reason
+        near = [NearestRows()] if X.shape[0] <= _NEIGHBOUR_ROWS else []
+        tree = Bonsai(n_trees=1, random_state=random_state)
+        found += [("words", member) for member in near]
+        found += [("runs" if roles["runs"] else "words", tree), ("title", chosen.model)]
+        found += [(role, member) for role in ("title", "vectors") for member in near or [Centroid()]]
+        share += _TREE_SHARE + (_TITLE_SHARE if roles["title"] else 0)
+    found.append(("names", MatchedNames(random_state=random_state)))
+    # Rows of X without names of columns are read whole.
+    members = [
+        _on(member, roles[role], groups) for role, member in found if roles[role] or (role == "words" and not groups)
+    ]
+    model, reason = members[0], chosen.reason
     if len(members) > 1:
         model = Stacked(members, n_rows=_HELD_OUT[effort], random_state=random_state)
         reason = f"{reason}; {len(members)} models are combined"
     gigabytes = (X.nnz * _BYTES_A_VALUE + n_labels * _BYTES_A_LABEL * share) / 1e9
     return Plan(model, reason, chosen.minutes * share * fits, gigabytes)
+
+
+def _roles(groups: Mapping[str, tuple[int, int]]) -> dict[str, list[str]]:
+    """What groups of columns are: the words that one model reads alone, others beside them, vectors, names."""
+    roles: dict[str, list[str]] = {"words": [], "runs": [], "title": [], "vectors": [], "names": []}
+    for name in groups:
+        if name in ("vectors", "names"):
+            role = name
+        elif name == "words 2":
+            role = "runs"
+        elif name.endswith(" words") and "words" in groups:
+            role = "title"
+        else:
+            role = "words"
+        roles[role].append(name)
+    return roles
+
+
+def _on(model: XMCModel, names: list[str], groups: Mapping[str, tuple[int, int]]) -> XMCModel:
+    """``model`` on these groups; itself where they are all there are."""
+    if len(names) == len(groups):
+        return model
+    return Columns(model, group=names if len(names) > 1 else names[0])
 
 
 def _values(X: sparse.csr_array, columns: tuple[int, int]) -> int:

@@ -51,13 +51,13 @@ class TextFeatures(TextRows):
     char_ngrams : (int, int) or None, default=None
         Also use pieces of words of so many characters, as ``analyzer="char_wb"`` does: (3, 5) finds word stems and
         stands misspellings.
-    fields : {"balanced", "joined", "separate"} or dict, default="joined"
+    fields : {"balanced", "joined", "separate"} or dict, default="balanced"
         What becomes of title and abstract (see :class:`~tailwise.Texts`). Joined they are one text. A dict such as
         ``{"title": 1, "abstract": 2}`` makes a row of each field that it names, of unit length however long the field,
         and adds them up with these weights; balanced ones come from the fields' lengths (``fields_``, see
-        :func:`~tailwise.text.fields.weigh_fields`). Separate fields have columns of their own, so that a word of the
-        title is another feature than the same word of the abstract, and weigh the same. Of a plain string the first
-        line is the first field and all others are the second.
+        :func:`~tailwise.text.fields.weigh_fields`), and texts of one field are read as they are. Separate fields have
+        columns of their own, so that a word of the title is another feature than the same word of the abstract, and
+        weigh the same. Of a plain string the first line is the first field and all others are the second.
     min_df : int or float, default=2
         Leave out terms that come in fewer training texts (a float is a share of the texts).
     max_df : int or float, default=1.0
@@ -107,7 +107,7 @@ class TextFeatures(TextRows):
         word_ngrams: int = 1,
         *,
         char_ngrams: tuple[int, int] | None = None,
-        fields: str | dict[str, float] = "joined",
+        fields: str | dict[str, float] = "balanced",
         min_df: int | float = 2,
         max_df: int | float = 1.0,
         max_features: int | None = None,

@@ -121,7 +121,6 @@ class MatchedNames(XMCModel):
             max_iter=self.max_iter,
             learning_rate=self.learning_rate,
             max_leaf_nodes=self.max_leaf_nodes,
-            early_stopping=False,
             random_state=seed,
         )
 

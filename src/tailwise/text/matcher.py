@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Self
@@ -10,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.data.texts import ONLY_FIELD, Texts, check_texts, in_fields
-from tailwise.errors import InvalidInput
+from tailwise.errors import InvalidInput, MissingExtra
 from tailwise.kernels.text import names as kernels
 from tailwise.kernels.text.terms import build_table
 from tailwise.parallel import map_blocks
@@ -48,6 +49,7 @@ FACTS = (
 )
 """What is known of a label that was found in a text: the columns that each label has, in this order."""
 
+_log = logging.getLogger("tailwise.text")
 _CUT = into_words(1, (), Folding(), shortest=1)
 _QUALIFIER = re.compile(r"\s+[(<][^()<>]*[)>]\s*$")
 _KNOWN_FROM = 3
@@ -364,9 +366,15 @@ def _language_of(names: Iterable[str]) -> str:
     joined = " ".join(names)
     if not joined:
         return ""
-    from tailwise.text.languages import detect_language
+    from tailwise.text.language import detect_language
 
-    return detect_language(joined[:100_000])
+    try:
+        return detect_language(joined)
+    except MissingExtra:
+        _log.warning(
+            "names are matched with their endings: pass LabelMatcher(language=), or install tailwise[language]"
+        )
+        return ""
 
 
 def _near(labels: KnownLabels) -> tuple[np.ndarray, np.ndarray]:

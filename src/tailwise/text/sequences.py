@@ -79,6 +79,7 @@ class Sequences(TextRows):
         del y, labels
         check_parameters(self)
         self.terms_ = TextFeatures(
+            fields="joined",
             min_df=self.min_df,
             max_features=self.max_words,
             lowercase=self.lowercase,

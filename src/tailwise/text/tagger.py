@@ -167,9 +167,10 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
             raise InvalidInput("no row has a label; a model needs rows with labels to learn from")
         if len(ids) != Y.shape[1] or len(set(ids)) != len(ids):
             raise InvalidInput(f"label_ids has {len(set(ids)):,} distinct entries but there are {Y.shape[1]:,} labels")
+        label_names = _names_of(ids, vocab if names is None else names)
         if not numeric and vocab is not None and self._finds_labels():
             Y, ids = _widened(Y, ids, vocab)
-        label_names = _names_of(ids, vocab if names is None else names)
+            label_names += _names_of(ids[len(label_names) :], vocab)
         if self.rules is not None:
             self.rules.mask(Labels(ids, label_names, label_counts(sparse.csr_array(Y)), vocab))
         if numeric:
@@ -177,7 +178,7 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         else:
             on_step("text features", f"turning {n_rows:,} texts into features")
             known = KnownLabels(ids, label_names, Y, vocab)
-            self.features_ = self._maker(known)
+            self.features_ = self._maker(rows, known)
             X = self.features_.fit_transform(rows, labels=known)
         model = self._choose(X, Y, on_step)
         if self.features_ is not None:
@@ -204,12 +205,13 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
 
     def _finds_labels(self) -> bool:
         """Whether labels without training rows may be found."""
-        return self.effort != "quick" and self._is_chosen if self.features is None else self.features.finds_labels
+        found = self._is_chosen and self.effort != "quick"
+        return found or (self.features is not None and self.features.finds_labels)
 
-    def _maker(self, labels: KnownLabels) -> TextRows:
+    def _maker(self, texts: Any, labels: KnownLabels) -> TextRows:
         """What turns texts into rows that the model reads."""
-        if self.features is None and self._is_chosen:
-            return plan_features(self.effort, labels)
+        if self._is_chosen and (self.features is None or self.features.makes == XMCModel.reads):
+            return clone(plan_features(self.effort, texts, labels, self.features))
         model = make_model(self.model) if isinstance(self.model, str) and self.model != "auto" else self.model
         reads = model.reads if isinstance(model, XMCModel) else XMCModel.reads
         kind = MAKERS[reads]

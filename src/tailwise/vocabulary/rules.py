@@ -82,6 +82,9 @@ class LabelRules(persistence.Saveable, BaseEstimator):
         self.include = include
         self.exclude = exclude
 
+    def _check_state(self) -> None:
+        check_parameters(self)
+
     def __bool__(self) -> bool:
         return bool(self.include or self.exclude)
 
