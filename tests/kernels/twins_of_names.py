@@ -1,5 +1,7 @@
 """Names in texts: kernels, twins and what to draw for them."""
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import strategies as st
 from naive import names as naive
@@ -61,7 +63,7 @@ def room_for_finds(n):
 
 @st.composite
 def segments_with_names(draw):
-    """Words 0…3, of which a language may give two one stem; names of one to three stems, some the beginning of others."""
+    """Words 0…3, of which two may have one stem; names of one to three stems, some of which begin others."""
     languages = draw(st.integers(1, 2))
     stems = [draw(st.lists(st.sampled_from("abc"), min_size=4, max_size=4)) for _ in range(languages)]
     known = draw(st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=3), min_size=1, max_size=5))
@@ -161,7 +163,7 @@ def finds_of_texts(draw):
 def read_described(n, *arguments):
     seen, labels, facts, indptr = arguments[5:9]
     assert indptr[-1] == n and (seen == -1).all()
-    return [list(zip(labels[a:b].tolist(), facts[a:b], strict=True)) for a, b in zip(indptr, indptr[1:], strict=False)]
+    return [list(zip(labels[a:b].tolist(), facts[a:b], strict=True)) for a, b in pairwise(indptr)]
 
 
 @st.composite

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 WHOLE, NESTED, HEAD, MODIFIER = range(4)
@@ -16,7 +14,7 @@ def runs_from_the_beginning(rows):
 
 
 def find_names(segments, stems, names, longest, parts):
-    """``[(name, at, place)]`` of each segment; ``names`` leads from (language, stems…) to a name, words to ``parts``."""
+    """``[(name, at, place)]`` of each segment; ``names`` leads from (language, stems…) to a name."""
     found = []
     for segment in segments:
         own = []
@@ -98,8 +96,3 @@ def split_word(word, links, known, names):
             parts += [(names[modifier], MODIFIER)] if modifier in names else []
             break
     return list(dict.fromkeys(parts))
-
-
-def cut_rows(flat, indptr):
-    """The rows of a flat list."""
-    return [flat[a:b] for a, b in pairwise(indptr)]
