@@ -13,8 +13,10 @@ import tailwise as tw
 from tailwise.base import XMCModel
 from tailwise.embedding import BinaryNetwork
 from tailwise.embedding.index import LabelIndex
+from tailwise.label_lists import indicator
 from tailwise.persistence import Saveable
 from tailwise.propensity import CurveFit, EstimatedPropensity, Propensity
+from tailwise.text.rows import KnownLabels
 from tailwise.vocabulary.building import Builder
 from tailwise.vocabulary.vocabulary import SYNONYM
 
@@ -80,6 +82,21 @@ def _vocabulary() -> Any:
         builder.add_member("collections", label, f"u:{label[:1]}")
     builder.deprecate(builder.concept("u:old"))
     return builder.build()
+
+
+def _known_labels() -> KnownLabels:
+    Y, ids = indicator(LABELS)
+    builder = Builder()
+    for label in ids:
+        builder.add_name(builder.concept(label), label, "de")
+        builder.add_broader(label, ids[0])
+    return KnownLabels(ids, ids, Y, builder.build())
+
+
+def _matched_names() -> Any:
+    known = _known_labels()
+    X = tw.LabelMatcher(n_jobs=1).fit_transform(TEXTS, labels=known)
+    return tw.MatchedNames(max_iter=3, **SMALL).fit(X, known.Y)
 
 
 def _index(kind: str) -> Any:
@@ -152,6 +169,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "FaissIndex hnsw": lambda: _index("hnsw"),
     "TextFeatures": lambda: tw.TextFeatures(2, min_df=1, stop_words=["the"]).fit(TEXTS),
     "TextParts": lambda: tw.TextParts([tw.TextFeatures(min_df=1), tw.Sequences(3, min_df=1)]).fit(TEXTS),
+    "LabelMatcher": lambda: tw.LabelMatcher(n_jobs=1).fit(TEXTS, labels=_known_labels()),
+    "MatchedNames": _matched_names,
     "GivenVectors": lambda: tw.GivenVectors().fit(_with_vectors()),
     "SentenceVectors": _sentence_vectors,
     "Sequences": lambda: tw.Sequences(4, min_df=1).fit(TEXTS),
@@ -205,7 +224,7 @@ def answers(model: Any) -> list[np.ndarray]:
         return [np.array([len(name) for name in model.get_feature_names_out()])]
     if isinstance(model, tw.GivenVectors):
         return [model.transform(_with_vectors()).toarray()]
-    if isinstance(model, tw.TextFeatures | tw.TextParts | tw.Sequences):
+    if isinstance(model, tw.TextFeatures | tw.TextParts | tw.Sequences | tw.LabelMatcher):
         return [model.transform(TEXTS).toarray(), np.array([len(name) for name in model.get_feature_names_out()])]
     X = rows_for(model.n_features_in_)
     model.explain(X[[0]], 0)

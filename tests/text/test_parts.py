@@ -98,7 +98,7 @@ class Seen(TextRows):
 def test_a_maker_is_told_of_the_labels_and_may_see_training_texts_otherwise():
     model = Ensemble([Columns(Centroid(), group="words"), Columns(Centroid(), group="names")])
     tagger = Tagger(model, features=TextParts([WORDS, Seen()]))
-    tagger.fit(TEXTS, LABELS, names={"law": "Law"}, vocabulary="kept as it is")
+    tagger.fit(TEXTS, LABELS, names={"law": "Law"}, vocab="kept as it is")
     told = tagger.features_.parts_[1].labels_
     assert isinstance(told, KnownLabels) and told.ids == ["fish", "law", "sea", "tax"] and told.names[1] == "Law"
     assert told.Y.shape == (18, 4) and told.vocabulary == "kept as it is"
