@@ -34,7 +34,7 @@ def own_seat(connection: Connection, reviewer: str) -> Any:
     return connection.execute(mine.order_by(seats.c.question).limit(1).with_for_update()).first()
 
 
-def free_seat(connection: Connection, reviewer: str, question: int | None = None) -> Any:
+def free_seat(connection: Connection, reviewer: str, question: int | None = None, after: int = -1) -> Any:
     """A seat that ``reviewer`` may take: nobody's, theirs, or one whose lease has ended; never both of a double."""
     other = seats.alias()
     taken = exists().where(other.c.question == seats.c.question, other.c.id != seats.c.id, other.c.reviewer == reviewer)
@@ -42,6 +42,7 @@ def free_seat(connection: Connection, reviewer: str, question: int | None = None
         seats.c.answer.is_(None),
         or_(seats.c.reviewer.is_(None), seats.c.until <= time.time(), seats.c.reviewer == reviewer),
         ~taken,
+        seats.c.question > after,
     )
     if question is not None:
         free = free.where(seats.c.question == question)
@@ -53,6 +54,18 @@ def take(connection: Connection, seat: int, reviewer: str, seconds: float, answe
     """Give ``seat`` to ``reviewer``, with their ``answer`` where there is one."""
     values = {"reviewer": reviewer, "until": time.time() + seconds, "answer": answer}
     connection.execute(update(seats).where(seats.c.id == seat).values(**values))
+
+
+def hand_out(connection: Connection, reviewer: str, n: int | None, seconds: float) -> list[int]:
+    """Give ``reviewer`` up to ``n`` seats that they may take, theirs included; returns the questions in order."""
+    found: list[int] = []
+    while n is None or len(found) < n:
+        seat = free_seat(connection, reviewer, after=found[-1] if found else -1)
+        if seat is None:
+            break
+        take(connection, seat.id, reviewer, seconds)
+        found.append(seat.question)
+    return found
 
 
 def give_answer(connection: Connection, number: int, verdict: str, reviewer: str, seconds: float, stamp: Stamp) -> int:

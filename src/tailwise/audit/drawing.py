@@ -8,7 +8,7 @@ import numpy as np
 
 from tailwise.audit.pool import FLOOR, STRATA, Pool
 from tailwise.errors import InvalidInput
-from tailwise.validation import as_rng, check_number
+from tailwise.validation import as_rng
 
 QUESTIONS = 500
 CERTAIN = 0.3
@@ -72,9 +72,6 @@ def draw_questions(
     the expected number right, so the number drawn differs a little. Recorded pairs are drawn alike, each with the same
     π within its stratum.
     """
-    check_number("n_questions", n_questions, integer=True, low=10)
-    for name, value in (("certain", certain), ("recorded", recorded), ("doubles", doubles)):
-        check_number(name, value, low=0, high=1, open_high=name != "doubles")
     if not pool.rows.size:
         raise InvalidInput("no unrecorded pair is likely enough to be asked about; lower the floor or widen the pool")
     rng = as_rng(random_state)

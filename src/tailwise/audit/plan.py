@@ -112,13 +112,23 @@ def plan_audit(
     made = (settings or Settings())._replace(**changes)
     X = check_features(X)
     labels: sparse.csr_array = check_labels(Y, n_rows=X.shape[0])
+    check_settings(made)
     known = resolve_propensity(propensity, labels)
-    check_number("width", made.width, integer=True, low=1)
-    check_number("floor", made.floor, low=0, high=1, open_low=True, open_high=True)
     pool = make_pool(
         model, X, labels, known, width=made.width, floor=made.floor, n_folds=made.n_folds, random_state=made.seed
     )
     return plan_questions(pool, made)
+
+
+def check_settings(settings: Settings) -> None:
+    """Refuse settings that no plan can be made with, before anything is trained."""
+    check_number("n_questions", settings.n_questions, integer=True, low=10)
+    check_number("width", settings.width, integer=True, low=1)
+    check_number("floor", settings.floor, low=0, high=1, open_low=True, open_high=True)
+    check_number("n_folds", settings.n_folds, integer=True, low=2)
+    check_number("seed", settings.seed, integer=True, low=0, high=2**31 - 1)
+    for name in ("certain", "recorded", "doubles"):
+        check_number(name, getattr(settings, name), low=0, high=1, open_high=name != "doubles")
 
 
 def plan_questions(pool: Pool, settings: Settings, random_state: Any = None) -> Plan:

@@ -39,6 +39,8 @@ class Origin(NamedTuple):
     data: str
     label_ids: list[str]
     label_names: list[str]
+    rows: str = ""
+    """The digest of the rows, by which they are known again; empty where it was not taken."""
 
 
 def storable(text: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -123,6 +123,24 @@ class Audit:
                 # The same reviewer, in another window, took the other seat of this double at the same moment.
                 continue
         raise InvalidInput(f"no question could be handed to {reviewer!r}; the store is too busy: try again")
+
+    def hand_out(self, reviewer: str, n_questions: int | None, seconds: float) -> list[Question]:
+        """The next ``n_questions`` (None: all that are left) for ``reviewer`` at once, kept for ``seconds``."""
+        reviewer = _check_reviewer(reviewer)
+        with self._transaction() as connection:
+            handed = self._desk.hand_out(connection, reviewer, n_questions, seconds)
+            return [self._desk.find_question(connection, number) for number in handed]
+
+    def exchange(self, retracted: Sequence[int], added: Mapping[str, Sequence[tuple[int, str]]]) -> None:
+        """Take back answers by their numbers and add others by reviewer, all in one step or none."""
+        stamp = self._stamp
+        with self._transaction() as connection:
+            for number in retracted:
+                self._desk.retract(connection, self.lease_seconds, stamp, answer=number)
+            for reviewer, verdicts in added.items():
+                for number, verdict in verdicts:
+                    name = _check_reviewer(reviewer)
+                    self._desk.give_answer(connection, number, verdict, name, self.lease_seconds, stamp)
 
     def answer(self, question_id: int, verdict: str, reviewer: str) -> int:
         """Add an answer, "yes", "no" or "unsure"; returns its number when it is safe on the disk.
