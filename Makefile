@@ -45,7 +45,7 @@ drills: $(VENV)/.installed
 release-check:
 	$(PYTHON) tools/release_check.py $(CHECK)
 
-peers: .venv-peers/.installed .venv-pecos/.installed
+peers: .venv-peers/.installed .venv-pecos/.installed .venv-cleanlab/.installed
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -69,5 +69,11 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	-$(call PIP_INSTALL,.venv-pecos) 'numpy<2' libpecos
 	@touch $@
 
+# cleanlab holds scikit-learn and numpy to versions of its own.
+.venv-cleanlab/.installed: constraints.txt
+	$(PYTHON) -m venv .venv-cleanlab
+	-$(call PIP_INSTALL,.venv-cleanlab) cleanlab
+	@touch $@
+
 clean:
-	rm -rf $(VENV) .venv-peers .venv-pecos build dist site
+	rm -rf $(VENV) .venv-peers .venv-pecos .venv-cleanlab build dist site

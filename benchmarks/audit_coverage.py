@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.harness import RESULTS, measure, save_results
 
 WRONG_YES, WRONG_NO = 0.03, 0.06
-CURVES_A_DRAW = 40
+CURVES_A_DRAW = 20
 NAMES = ("head", "torso", "tail")
 
 
@@ -56,7 +56,7 @@ def eurlex() -> Case:
         Y_train_complete=data.Y_train,
         Y_test_complete=data.Y_test,
     )
-    return Case("eurlex", dropped, kept, tw.DiSMEC(n_jobs=1), tw.PWDiSMEC(n_jobs=1))
+    return Case("eurlex", dropped, kept, tw.Parabel(random_state=0, n_jobs=1), tw.PWDiSMEC(n_jobs=1))
 
 
 CASES = {"longtail": longtail, "eurlex": eurlex}
@@ -188,9 +188,13 @@ def run_case(name: str, draws: int) -> dict[str, Any]:
     model = case.model.fit(case.data.X_train, case.data.Y_train)
     top = model.predict_topk(case.data.X_test, 5)
     truth = truth_of(case, plan, top)
-    found = []
-    for seed in range(draws):
+    # A line a draw, kept as it is made: a run that is stopped goes on where it was.
+    kept = RESULTS / f"audit_coverage_{name}.draws.jsonl"
+    found = [json.loads(line) for line in kept.read_text().splitlines()][:draws] if kept.exists() else []
+    for seed in range(len(found), draws):
         found.append(one_draw(case, plan, top, seed))
+        with kept.open("a") as file:
+            file.write(json.dumps(found[-1]) + "\n")
         if seed % 20 == 19:
             print(f"  {name}: {seed + 1} of {draws} draws", file=sys.stderr, flush=True)
     targets = dict(zip(NAMES, truth.missing.tolist(), strict=True)) | {"P@5": truth.precision, "PSP@5": truth.psp}
