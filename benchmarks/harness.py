@@ -18,7 +18,7 @@ and one function for each contender, which runs in a fresh process and returns a
 
 A ``Measurement`` in the dict becomes the columns "train CPU-s", "train s" and "train peak MB"; its CPU-seconds are what
 ratios are made of. A contender names its function, the interpreter and the modules it needs there. Interpreters are
-``"ours"``, ``"peers"`` (``.venv-peers``), ``"pecos"`` and ``"cleanlab"`` (``.venv-…``); a contender whose modules do not
+``"ours"``, ``"peers"`` (``.venv-peers``), ``"pecos"``, ``"cleanlab"``; a contender whose modules do not
 import is reported as absent.
 
 Peers do not have tailwise: ``matrices("eurlex-4k")`` gives every contender the same files (rows scaled to unit length),

@@ -15,7 +15,7 @@ from tailwise.data.digests import count_known, row_digests
 from tailwise.data.labelled import Rows
 from tailwise.errors import InvalidInput
 from tailwise.propensity import Propensity
-from tailwise.tagger import Tagger
+from tailwise.text import Tagger
 from tailwise.validation import check_features, label_counts
 
 

@@ -13,8 +13,8 @@ from tailwise.judging import Trial
 from tailwise.metrics import Comparison, Evaluation, evaluate, label_slices
 from tailwise.pages.page import figure, plots, tags
 from tailwise.pages.svg import Axis, Chart, spanning
-from tailwise.tagger import RARITIES
 from tailwise.tail import trade_off_curve
+from tailwise.text.suggestions import RARITIES
 
 _SNIPPET = 320
 
