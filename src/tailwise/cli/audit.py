@@ -41,7 +41,7 @@ def plan(
     questions: Annotated[
         int, typer.Option("--questions", min=10, help="About how many pairs people are asked about.")
     ] = 500,
-    doubles: Annotated[float, typer.Option(min=0, max=1, help="The share that two reviewers answer.")] = 0.1,
+    doubles: Annotated[float, typer.Option(min=0, max=1, help="The share that two reviewers answer.")] = 0.2,
     recorded: Annotated[float, typer.Option(min=0, max=0.9, help="The share about labels that are recorded.")] = 0.2,
     width: Annotated[int, typer.Option(min=5, help="How many labels of a row are looked at.")] = 100,
     floor: Annotated[
