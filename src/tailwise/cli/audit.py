@@ -65,6 +65,7 @@ def plan(
     from tailwise.persistence import read_manifest
     from tailwise.propensity import named_propensity
 
+    Audit.check_free(to)
     settings = Settings(questions, width, floor, recorded=recorded, doubles=doubles, n_folds=folds, seed=seed)
     guess = None if propensity is None else named_propensity(propensity)
     tagger, digest = inputs.open_tagger(model), str(read_manifest(model)["sha256"])
