@@ -51,11 +51,11 @@ release-check:
 walks:
 	$(PYTHON) tools/walks.py $(WALK)
 
-peers: .venv-peers/.installed .venv-pecos/.installed .venv-annif/.installed
+peers: .venv-peers/.installed .venv-pecos/.installed .venv-annif/.installed .venv-cleanlab/.installed
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(call PIP_INSTALL,$(VENV)) --constraint constraints.txt --editable '.[neural,ann,report,parquet,excel,skos,encoder,language,download,dev]'
+	$(call PIP_INSTALL,$(VENV)) --constraint constraints.txt --editable '.[neural,ann,report,parquet,excel,skos,encoder,language,download,audit,dev]'
 	@touch $@
 
 # Peers keep to themselves: their pins must not reach ours. One that does not install is absent, not an error.
@@ -81,5 +81,11 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	-$(call PIP_INSTALL,.venv-annif) 'annif[omikuji]>=1.4,<1.5'
 	@touch $@
 
+# cleanlab holds scikit-learn and numpy to versions of its own.
+.venv-cleanlab/.installed: constraints.txt
+	$(PYTHON) -m venv .venv-cleanlab
+	-$(call PIP_INSTALL,.venv-cleanlab) cleanlab
+	@touch $@
+
 clean:
-	rm -rf $(VENV) .venv-peers .venv-pecos .venv-annif build dist site
+	rm -rf $(VENV) .venv-peers .venv-pecos .venv-annif .venv-cleanlab build dist site

@@ -92,6 +92,8 @@ class Trial(NamedTuple):
     models: list[Judged]
     has_training: bool = True
     """Whether counts, propensity and slices are known; else they are of no label."""
+    n_samples: int = 0
+    """Training rows, where they are known."""
 
     @property
     def texts(self) -> Sequence[str] | None:
@@ -226,6 +228,7 @@ def judge(
         rarity(counts),
         [_judge_one(name, model, rows, column, k) for name, model in models.items()],
         training is not None,
+        0 if training is None else training.n_rows,
     )
 
 

@@ -11,6 +11,7 @@ from tailwise.cli import inputs, output
 
 if TYPE_CHECKING:
     from tailwise.data import Rows
+    from tailwise.display import Table
     from tailwise.judging import Trial
     from tailwise.metrics import Evaluation
     from tailwise.text import Tagger
@@ -90,10 +91,15 @@ def evaluate(
     trial, wanted = judge_all(judged, rows, reading, split_names(metrics), k, propensity, training)
     result = trial.metrics(wanted, confidence or None)[trial.models[0].name]
     say_speed(trial)
+    guessed = _by_guess(trial, propensity, wanted, confidence or None)
     if as_json:
-        output.emit_json({"data": trial.name, "rows": result.n_rows, "metrics": result.to_dict()["metrics"]})
+        beside = {} if guessed is None else {"metrics with Jain's guess": guessed.to_dict()["metrics"]}
+        output.emit_json({"data": trial.name, "rows": result.n_rows, "metrics": result.to_dict()["metrics"]} | beside)
     else:
         output.emit_table(result.table())
+        if guessed is not None:
+            output.emit("")
+            output.emit_table(_beside(result, guessed))
 
 
 def judge_all(
@@ -140,6 +146,26 @@ def judge_all(
     if not trial.has_training and not metrics:
         output.warn("without --training DATA there are no propensity-scored metrics, and no head, torso and tail")
     return trial, metrics or default_metrics(k, trial.has_training)
+
+
+def _by_guess(trial: Trial, named: str | None, metrics: list[str], confidence: float | None) -> Evaluation | None:
+    """The propensity-scored metrics with Jain's guess, where a propensity was estimated; else None."""
+    from tailwise.propensity import EstimatedPropensity, JainPropensity, named_propensity
+
+    scored = [metric for metric in metrics if metric.startswith("ps")]
+    if named is None or not scored or not trial.has_training:
+        return None
+    if not isinstance(named_propensity(named), EstimatedPropensity):
+        return None
+    known = JainPropensity().fit_counts(trial.counts, max(trial.n_samples, int(trial.counts.max())))
+    return trial._replace(propensity=known.propensity_).metrics(scored, confidence)[trial.models[0].name]
+
+
+def _beside(estimated: Evaluation, guessed: Evaluation) -> Table:
+    from tailwise.display import Table
+
+    rows = [[metric, estimated[metric].cell(), guessed[metric].cell()] for metric in guessed]
+    return Table("propensities", ["metric", "from the audit", "Jain's guess"], rows, ["in percent"])
 
 
 def judge_one(name: str, tagger: Tagger, rows: Rows, metrics: list[str]) -> Evaluation:

@@ -138,7 +138,7 @@ PropensityName = Annotated[
         "--propensity",
         metavar="PROPENSITY",
         help="How likely a relevant label was observed: jain:A,B, amazon, wikipedia, other, hierarchy (of --vocab), "
-        "or a file of a number for each label.",
+        "a file of a number for each label, or an audit's folder.",
     ),
 ]
 Include = Annotated[
@@ -390,6 +390,14 @@ def open_tagger(path: Path) -> Tagger:
             "or save a Tagger"
         )
     return found
+
+
+def estimated_propensity(audit: str) -> Any:
+    """The propensity that was estimated in the folder of an audit; None where there is none."""
+    from tailwise.propensity import named_propensity
+    from tailwise.propensity.naming import FOLDER
+
+    return named_propensity(audit) if (Path(audit) / FOLDER).is_dir() else None
 
 
 def open_judged(
