@@ -10,20 +10,19 @@ import numpy as np
 from scipy import sparse
 
 from tailwise import persistence
+from tailwise.early_stopping import EarlyStopping, HeldOut, Parameters, split_off
 from tailwise.embedding.checkpoint import Checkpoint, fingerprint, open_checkpoint
 from tailwise.embedding.index import ExactIndex
 from tailwise.embedding.network import initial_parameters, label_vectors, start_labels_at_their_rows, to_tower
 from tailwise.embedding.runtime import Processes
-from tailwise.embedding.stopping import EarlyStopping, HeldOut, Parameters, hold_out
 from tailwise.embedding.tower import Tower
 from tailwise.embedding.training import Settings, Trainer
 from tailwise.parallel import progress
-from tailwise.validation import as_rng, label_counts
+from tailwise.validation import as_rng
 
 if TYPE_CHECKING:
     from tailwise.embedding.model import TwoTowerModel
 
-_MOST_VALIDATION_ROWS = 5000
 _NOT_OF_THE_RESULT = ("n_jobs", "checkpoint", "device", "index")
 _START_SCALE = 10.0
 
@@ -47,6 +46,7 @@ class Run:
     """
 
     parameters: Parameters
+    held_out: HeldOut
     trainer: Any
 
     def __init__(
@@ -65,7 +65,7 @@ class Run:
         self._split(X, Y, propensity)
         self.parameters, self.trainer = self._build()
         measure = self._validate if self.held_out.Y.shape[0] else None
-        self.stopping = EarlyStopping(model.metric, patience=model.patience, measure=measure)
+        self.stopping = EarlyStopping(model.metric, patience=model.patience, measure=measure, copy=copied)
         self.epoch = 0
         self.history: list[dict[str, float]] = []
         if found:
@@ -88,14 +88,10 @@ class Run:
     def _split(self, X: sparse.csr_array, Y: sparse.csr_array, propensity: np.ndarray | None) -> None:
         """Hold out rows for validation, each label keeping a row to train on; drop rows without labels."""
         model = self.model
-        labelled = np.flatnonzero(np.diff(Y.indptr) > 0)
-        chosen = np.empty(0, np.int64)
-        if model.early_stopping:
-            wanted = min(_MOST_VALIDATION_ROWS, round(model.validation_fraction * labelled.size))
-            chosen = hold_out(Y, np.random.default_rng([self.seed, 2**32]).permutation(labelled), wanted)
-        rows = np.setdiff1d(labelled, chosen)
+        fraction = model.validation_fraction if model.early_stopping else 0.0
+        rng = np.random.default_rng([self.seed, 2**32])
+        rows, self.held_out = split_off(X, Y, fraction, rng, metric=model.metric, propensity=propensity)
         self.X, self.Y = X[rows], Y[rows]
-        self.held_out = HeldOut(X[chosen], Y[chosen], model.metric, propensity, label_counts(self.Y))
 
     def train(self) -> None:
         """Run the epochs that are left."""
@@ -147,6 +143,11 @@ class Run:
         ):
             for name, value in source.items():
                 target[name].copy_(value)
+
+
+def copied(parameters: Parameters) -> Parameters:
+    """A copy that training does not change."""
+    return {name: tensor.detach().clone() for name, tensor in parameters.items()}
 
 
 class TwoTowerRun(Run):
