@@ -63,7 +63,7 @@ def test_training_stops_and_keeps_the_best_epoch(rows, monkeypatch):
 def test_validation_is_the_named_metric_on_the_held_out_rows(rows, monkeypatch):
     X, Y = rows
     chosen = []
-    monkeypatch.setattr(run, "hold_out", lambda *args: chosen.append(hold_out(*args)) or chosen[-1])
+    monkeypatch.setattr(stopping, "hold_out", lambda *args: chosen.append(hold_out(*args)) or chosen[-1])
     fitted = GLaS(**SMALL | {"validation_fraction": 0.3, "metric": "recall@3"}).fit(X, Y)
     assert len(chosen[0]) == 45
     top = fitted.predict_topk(X[chosen[0]], 3).labels

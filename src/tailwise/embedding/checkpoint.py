@@ -31,7 +31,7 @@ class Checkpoint(persistence.Saveable, BaseEstimator):
     ----------
     epoch_, best_epoch_ : int
         Epochs done, and the one whose weights validated best.
-    parameters_, optimizer_, best_ : dict of tensors
+    parameters_, optimizer_, best_, average_ : dict of tensors
     history_ : list of dict
     """
 
@@ -40,6 +40,7 @@ class Checkpoint(persistence.Saveable, BaseEstimator):
     parameters_: dict[str, Any]
     optimizer_: dict[str, Any]
     best_: dict[str, Any]
+    average_: dict[str, Any]
     history_: list[dict[str, float]]
 
     def __init__(self, fingerprint: str = "", *, seed: int = 0) -> None:
@@ -61,6 +62,7 @@ class Checkpoint(persistence.Saveable, BaseEstimator):
         for name, kept, own in (
             ("parameters_", self.parameters_, parameters),
             ("best_", self.best_, parameters),
+            ("average_", self.average_, parameters if self.average_ else {}),
             ("optimizer_", self.optimizer_, optimizer),
         ):
             if forms_of(kept) != forms_of(own):

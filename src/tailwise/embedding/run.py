@@ -41,6 +41,8 @@ class Run:
     parameters : dict of tensors
         Changed in place by ``trainer``.
     stopping : EarlyStopping
+    average : dict of tensors
+        The mean of the weights after each epoch, from the epoch on that a subclass says; empty before.
     history : list of dict
         Loss and validation metric of each epoch.
     """
@@ -67,6 +69,7 @@ class Run:
         measure = self._validate if self.held_out.Y.shape[0] else None
         self.stopping = EarlyStopping(model.metric, patience=model.patience, measure=measure, copy=copied)
         self.epoch = 0
+        self.average: Parameters = {}
         self.history: list[dict[str, float]] = []
         if found:
             self._resume(found)
@@ -80,6 +83,10 @@ class Run:
 
     def _start(self) -> None:
         """Change the first parameters by what the rows say."""
+
+    def _average_from(self) -> int | None:
+        """The epoch from which on the weights that count are the mean over epochs; None: always the last."""
+        return None
 
     @abstractmethod
     def _validate(self, parameters: Parameters) -> float:
@@ -106,12 +113,23 @@ class Run:
                     self.epoch, self.X, self.Y, lambda value: advance(note=f"loss {value:.4g}{self._note()}")
                 )
                 self.epoch += 1
-                measured = self.stopping.judge(self.epoch, self.parameters)
+                measured = self.stopping.judge(self.epoch, self._weights())
                 self.history.append({"epoch": float(self.epoch), "loss": loss, **measured})
                 if model.checkpoint is not None:
                     if leads:
                         self._save(Path(model.checkpoint))
                     self.processes.wait()
+
+    def _weights(self) -> Parameters:
+        """What counts after an epoch: the weights, or their mean over epochs so far (Izmailov et al. 2018)."""
+        start = self._average_from()
+        if start is None or self.epoch < start:
+            return self.parameters
+        if not self.average:
+            self.average = copied(self.parameters)
+        for name, mean in self.average.items():
+            mean += (self.parameters[name] - mean) / (self.epoch - start + 1)
+        return self.average
 
     def some_rows(self, wanted: int) -> sparse.csr_array:
         """Up to ``wanted`` rows: held-out ones, which are like those to come, or training rows where none are."""
@@ -128,13 +146,13 @@ class Run:
         made = Checkpoint(self.digest, seed=self.seed)
         made.epoch_, made.best_epoch_, made.history_ = self.epoch, self.stopping.best_epoch, self.history
         made.parameters_, made.optimizer_ = self.parameters, self.trainer.optimizer.state
-        made.best_ = self.stopping.best
+        made.best_, made.average_ = self.stopping.best, self.average
         persistence.save(made, path)
 
     def _resume(self, found: Checkpoint) -> None:
         found.check_fits(self.parameters, self.trainer.optimizer.state)
         self.epoch = self.stopping.epoch = found.epoch_
-        self.history = list(found.history_)
+        self.history, self.average = list(found.history_), copied(found.average_)
         best = self.history[found.best_epoch_ - 1]
         self.stopping.keep(found.best_epoch_, found.best_, best.get(self.stopping.metric))
         for target, source in (
