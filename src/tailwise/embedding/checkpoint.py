@@ -50,7 +50,7 @@ class Checkpoint(persistence.Saveable, BaseEstimator):
     def _check_state(self) -> None:
         check_kind("fingerprint", self.fingerprint, str)
         check_number("seed", self.seed, integer=True, low=0)
-        check_that(hasattr(self, "average_"), "average_ is missing: it is of an earlier version; remove it to start anew")
+        check_that(hasattr(self, "average_"), "average_ is missing, as in an earlier version; remove it to start anew")
         check_number("epoch_", self.epoch_, integer=True, low=1)
         check_number("best_epoch_", self.best_epoch_, integer=True, low=0, high=self.epoch_)
         n_epochs = len(check_kind("history_", self.history_, list))
