@@ -45,11 +45,11 @@ drills: $(VENV)/.installed
 release-check:
 	$(PYTHON) tools/release_check.py $(CHECK)
 
-peers: .venv-peers/.installed .venv-pecos/.installed
+peers: .venv-peers/.installed .venv-pecos/.installed .venv-annif/.installed
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(call PIP_INSTALL,$(VENV)) --constraint constraints.txt --editable '.[neural,ann,report,parquet,excel,skos,download,dev]'
+	$(call PIP_INSTALL,$(VENV)) --constraint constraints.txt --editable '.[neural,ann,report,parquet,excel,skos,encoder,language,download,dev]'
 	@touch $@
 
 # Peers keep to themselves: their pins must not reach ours. One that does not install is absent, not an error.
@@ -69,5 +69,11 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	-$(call PIP_INSTALL,.venv-pecos) 'numpy<2' libpecos
 	@touch $@
 
+# Annif brings a web server and much else; tests compare with it where it is there.
+.venv-annif/.installed: constraints.txt
+	$(PYTHON) -m venv .venv-annif
+	-$(call PIP_INSTALL,.venv-annif) 'annif[omikuji]>=1.4,<1.5'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) .venv-peers .venv-pecos build dist site
+	rm -rf $(VENV) .venv-peers .venv-pecos .venv-annif build dist site

@@ -16,11 +16,13 @@ from tailwise.data.labelled import Rows
 from tailwise.data.predictions import Predictions
 from tailwise.errors import InvalidInput
 from tailwise.metrics import Comparison, compare, evaluate
+from tailwise.metrics.annif import AnnifEvaluation, annif_metrics
 from tailwise.parallel import progress, row_blocks
 from tailwise.propensity import JainPropensity, Propensity
 from tailwise.text import Tagger
 from tailwise.text.suggestions import rarity
 from tailwise.validation import label_counts
+from tailwise.vocabulary import Vocabulary
 
 _ROWS_A_BLOCK = 2000
 
@@ -117,6 +119,32 @@ class Trial(NamedTuple):
             return compare(self.Y, {judged.name: judged.topk for judged in self.models}, metrics, **options)
         return Comparison({first.name: evaluate(self.Y, first.topk, metrics, **options)}, first.name, confidence)
 
+    def annif(self, k: int, vocab: Vocabulary | None = None, confidence: float | None = 0.95) -> AnnifEvaluation:
+        """What ``annif eval`` would print of the first model's ``k`` best labels.
+
+        Labels are those of ``vocab``, in its order: what it does not have, or no longer gives, is no label for Annif.
+        Without one they are the labels of this trial.
+        """
+        topk = self.models[0].topk.padded(k)
+        if vocab is None:
+            return annif_metrics(self.Y, topk, confidence=confidence)
+        place = vocab.places(self.label_ids)
+        place[(place >= 0) & vocab.deprecated[place]] = -1
+        keep = place[self.Y.indices] >= 0
+        rows = np.repeat(np.arange(self.Y.shape[0]), np.diff(self.Y.indptr))[keep]
+        true = (np.ones(rows.size, np.float32), (rows, place[self.Y.indices[keep]]))
+        moved = np.append(place, np.int32(-1))[topk.labels]
+        order = np.argsort(moved < 0, axis=1, kind="stable")
+        labels, scores = (np.take_along_axis(part, order, axis=1) for part in (moved, topk.scores))
+        # Annif does not load a deprecated concept of SKOS; in tables it is one that has no name.
+        named = np.isin(np.arange(len(vocab)), vocab.terms.concept)
+        return annif_metrics(
+            sparse.csr_array(true, shape=(self.Y.shape[0], len(vocab))),
+            TopK(labels, scores).first((moved >= 0).sum(axis=1)),
+            n_labels=len(vocab) - int((vocab.deprecated & named).sum()),
+            confidence=confidence,
+        )
+
 
 def default_metrics(k: int = 5) -> list[str]:
     """What is shown unless metrics are named.
@@ -203,7 +231,7 @@ def _judge_one(name: str, model: Tagger | Predictions, rows: Rows, column: dict[
     if isinstance(model, Predictions):
         _check_known(name, model, rows)
         return Judged(name, None, columns, TopK(columns[model.topk.labels], model.topk.scores), 0.0)
-    topk = predict_in_blocks(model.model_, model.rows(rows.rows), k, f"Predicting with {name}")
+    topk = predict_in_blocks(model, model.rows(rows.rows), k, f"Predicting with {name}")
     return Judged(name, model, columns, TopK(columns[topk.labels], topk.scores), perf_counter() - start)
 
 
@@ -216,7 +244,7 @@ def _check_known(name: str, predictions: Predictions, rows: Rows) -> None:
         )
 
 
-def predict_in_blocks(model: XMCModel, X: Any, k: int, description: str) -> TopK:
+def predict_in_blocks(model: XMCModel | Tagger, X: Any, k: int, description: str) -> TopK:
     """``model.predict_topk(X, k)`` with a progress bar."""
     parts = []
     with progress(description, X.shape[0]) as advance:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-REFUSED = ("matplotlib", "pyarrow", "pypi_simple", "requests", "torch", "safetensors", "faiss")
+REFUSED = ("matplotlib", "pyarrow", "pypi_simple", "requests", "torch", "safetensors", "faiss", "rdflib")
 HOOK = f"""
 import sys
 class Refuse:

@@ -66,6 +66,7 @@ CASES = {
     "Calibrated": lambda: tw.Calibrated(tw.DiSMEC(random_state=0), random_state=0),
     "RankNet": lambda: tw.RankNet(tw.DiSMEC(random_state=0), random_state=0),
     "TailAugmented": lambda: tw.TailAugmented(tw.DiSMEC(random_state=0), random_state=0),
+    "Columns": lambda: tw.Columns(tw.DiSMEC(random_state=0), columns=[(0, 60)]),
     "Ensemble": lambda: tw.Ensemble([tw.DiSMEC(random_state=0), tw.Centroid()], random_state=0),
     "Stacked": lambda: tw.Stacked([tw.DiSMEC(random_state=0), tw.Bonsai(random_state=0)], random_state=0),
     "Sublinear": lambda: tw.Sublinear(tw.DiSMEC(random_state=0)),

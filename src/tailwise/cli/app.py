@@ -16,7 +16,7 @@ import typer
 VERBS = {
     "From texts to labels": ("train", "suggest", "predict", "explain"),
     "Judging models": ("evaluate", "compare", "report"),
-    "Data and models": ("info", "labels", "convert", "split", "datasets", "warm"),
+    "Data and models": ("info", "labels", "vocab", "convert", "split", "datasets", "warm"),
     "The papers": ("reproduce", "experiment"),
 }
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from tailwise.data.annif import holds_documents, is_annif
 from tailwise.data.files import (
     check_file,
     parse_json,
@@ -61,9 +62,16 @@ class Sources(NamedTuple):
 
 
 def detect_format(path: str | Path) -> str:
-    """The format of a file, one of ``FORMATS``: by its name, and for .txt and the like by its first line."""
+    """The format of a file, one of ``FORMATS``: by its name, and for .tsv, .txt and the like by its first lines.
+
+    A folder of texts is ``"documents"``.
+    """
+    if Path(path).is_dir() and holds_documents(Path(path)):
+        return "documents"
     path = check_file(path)
     suffix = plain_suffix(path)
+    if suffix in (".tsv", ".txt", "") and is_annif(path):
+        return "annif"
     if suffix in _BY_SUFFIX:
         return _BY_SUFFIX[suffix]
     if suffix == ".npz":
@@ -95,6 +103,8 @@ def locate(path: str | Path, test: str | Path | None = None) -> Sources:
             return Sources(pair.X, labels=(pair.Y,))
         labels = _mulan_xml(train) if plain_suffix(train) == ".arff" else None
         return Sources(train, None if test is None else check_file(test), labels)
+    if holds_documents(path):
+        return Sources(path, None if test is None else Path(test))
     files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
     found = _locate_in(path, files)
     return found if test is None else found._replace(test=check_file(test))

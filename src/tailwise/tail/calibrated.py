@@ -22,7 +22,7 @@ from tailwise.persistence.checks import (
     check_that,
 )
 from tailwise.tail.candidates import Candidates, gather_candidates
-from tailwise.tail.folds import N_FOLDS, out_of_fold, split_folds
+from tailwise.tail.folds import N_FOLDS, N_ROWS, out_of_fold, split_folds
 from tailwise.tail.ranking import N_CANDIDATES, rank_candidates
 from tailwise.tail.wrapper import Wrapper
 
@@ -109,6 +109,9 @@ class Calibrated(Wrapper):
         Groups for ``per="frequency-bin"``; the groups hold about equally many candidates.
     n_folds, n_candidates : int
         Folds of the out-of-fold predictions and labels considered in each row.
+    n_rows : int or None
+        Rows that are predicted out of fold: of far more rows not every fold is, and the model is then trained twice and
+        not ``n_folds + 1`` times. None is all.
     random_state : int, Generator or None
         Draws the folds.
     n_jobs : int or None
@@ -128,6 +131,7 @@ class Calibrated(Wrapper):
         "per": Choice("model", "frequency-bin"),
         "n_bins": Integer(low=1),
         "n_folds": N_FOLDS,
+        "n_rows": N_ROWS,
         "n_candidates": N_CANDIDATES,
     }
     scores_are_probabilities = True
@@ -140,6 +144,7 @@ class Calibrated(Wrapper):
         per: str = "model",
         n_bins: int = 5,
         n_folds: int = 3,
+        n_rows: int | None = 20_000,
         n_candidates: int = 50,
         random_state: int | None = None,
         n_jobs: int | None = None,
@@ -149,6 +154,7 @@ class Calibrated(Wrapper):
         self.per = per
         self.n_bins = n_bins
         self.n_folds = n_folds
+        self.n_rows = n_rows
         self.n_candidates = n_candidates
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -156,7 +162,7 @@ class Calibrated(Wrapper):
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         self.base_ = self._fresh_base().fit(X, Y)
         width = min(self.n_candidates, self.n_labels_)
-        folds = split_folds(Y, self.n_folds, self.random_state)
+        folds = split_folds(Y, self.n_folds, self.random_state, self.n_rows)
         candidates = gather_candidates([out_of_fold(self._fresh_base(), X, Y, width, folds)], self.n_labels_)
         hits = candidates.are_hits(Y)
         # Bins go by what the out-of-fold model has seen of a label, which is less than its count in all rows.

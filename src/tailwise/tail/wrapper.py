@@ -42,6 +42,12 @@ class Wrapper(XMCModel):
     def _label_weights(self) -> sparse.csr_array:
         return self.base_.label_weights()
 
+    def _pair_inputs(self) -> tuple[str, ...]:
+        return self.base_.pair_inputs()
+
+    def _describe_pairs(self, X: sparse.csr_array, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return self.base_.describe_pairs(X, rows, labels)
+
 
 def fresh(model: Model, n_jobs: int | None) -> Model:
     """An unfitted clone of ``model`` that works on ``n_jobs`` threads; None leaves every model its own number."""
