@@ -102,7 +102,7 @@ def train(
         return make_tagger(*given, **composed, seed=seed, propensity=propensity, rules=rules)
 
     rules = inputs.label_rules(include, exclude)
-    composed = {
+    composed: dict[str, Any] = {
         "effort": effort,
         "tail": tail,
         "calibrate": calibrate,
