@@ -197,11 +197,11 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         """Learn from checked input; set attributes that end in ``_``."""
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray) -> None:
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: Any) -> None:
         """Learn where row i counts ``weight[i]`` >= 0 times."""
         raise Unsupported(
             f"sample_weight was given, but {type(self).__name__} cannot weigh rows; one-vs-rest models such as DiSMEC, "
-            "Centroid and Popularity can; or repeat the rows that should count more"
+            "label trees such as Bonsai, Centroid and Popularity can; or repeat the rows that should count more"
         )
 
     def _learn_rule(self, X: sparse.csr_array, Y: sparse.csr_array) -> Rule:

@@ -92,11 +92,18 @@ class Trial(NamedTuple):
     models: list[Judged]
     has_training: bool = True
     """Whether counts, propensity and slices are known; else they are of no label."""
+    n_samples: int = 0
+    """Training rows, where they are known."""
 
     @property
     def texts(self) -> Sequence[str] | None:
         """The texts, where rows are texts."""
         return None if sparse.issparse(self.rows) else self.rows
+
+    @property
+    def taggers(self) -> list[Judged]:
+        """Those of the models that are taggers, and no predictions in a file."""
+        return [judged for judged in self.models if judged.tagger is not None]
 
     @property
     def unseen(self) -> int:
@@ -106,8 +113,7 @@ class Trial(NamedTuple):
     @property
     def trained_on(self) -> dict[str, int]:
         """By model, how many of the rows it was trained on: they say nothing about rows that are new."""
-        taggers = {judged.name: judged.tagger for judged in self.models if judged.tagger is not None}
-        return {name: count_known(self.rows, tagger.row_digests_) for name, tagger in taggers.items()}
+        return {judged.name: count_known(self.rows, judged.tagger.row_digests_) for judged in self.taggers}
 
     def metrics(self, metrics: Sequence[str], confidence: float | None = 0.95) -> Comparison:
         """The metrics of every model with intervals, and paired differences to the first model."""
@@ -146,14 +152,14 @@ class Trial(NamedTuple):
         )
 
 
-def default_metrics(k: int = 5) -> list[str]:
-    """What is shown unless metrics are named.
+def default_metrics(k: int = 5, has_training: bool = True) -> list[str]:
+    """What is shown unless metrics are named; without training rows, what does not need their counts.
 
     >>> default_metrics(3)[:4]
     ['p@1', 'p@3', 'ndcg@3', 'f1@3']
     """
     ks = usual_ks(k)
-    return [
+    wanted = [
         *(f"p@{i}" for i in ks),
         f"ndcg@{k}",
         f"f1@{k}",
@@ -163,6 +169,7 @@ def default_metrics(k: int = 5) -> list[str]:
         f"coverage@{k}",
         *(f"recall@{k}:{part}" for part in ("head", "torso", "tail")),
     ]
+    return [name for name in wanted if has_training or not (name.startswith("ps") or ":" in name)]
 
 
 def usual_ks(k: int) -> list[int]:
@@ -221,6 +228,7 @@ def judge(
         rarity(counts),
         [_judge_one(name, model, rows, column, k) for name, model in models.items()],
         training is not None,
+        0 if training is None else training.n_rows,
     )
 
 

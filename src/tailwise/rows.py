@@ -98,6 +98,15 @@ def with_values(X: sparse.csr_array, data: np.ndarray) -> sparse.csr_array:
     return changed
 
 
+def scaled_rows(X: sparse.csr_array, weight: np.ndarray) -> sparse.csr_array:
+    """X with every entry times its row's weight; rows of weight 0 lose their entries."""
+    scaled = with_values(X, (X.data * np.repeat(weight, np.diff(X.indptr))).astype(np.float32))
+    if not weight.all():
+        scaled = scaled.copy()
+        scaled.eliminate_zeros()
+    return scaled
+
+
 def idf_weights(X: sparse.csr_array) -> np.ndarray:
     """The :func:`smooth_idf` of each column of X: (n_features,) float32."""
     return smooth_idf(np.bincount(X.indices, X.data != 0, minlength=X.shape[1]), X.shape[0])

@@ -28,7 +28,7 @@ def test_each_verb_has_help_with_an_example_and_json(run, verb):
     result = run(verb, "--help")
     assert result.code == 0
     assert "Example" in result.out
-    assert "--json" in result.out
+    assert "--json" in result.out and "--jobs" in result.out
 
 
 def test_version(run):

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from tailwise.data import read_predictions
+from tailwise.data import Rows, load_dataset, read_predictions
 from tailwise.errors import DataFormatError, InvalidInput
+from tailwise.judging import judge
 
 EXPECTED = [["7", "12"], [], ["3"]]
 TEXTS = {
@@ -51,6 +53,24 @@ def test_every_format_says_the_same(tmp_path, kind):
     assert found.topk.labels.dtype == np.int32 and found.topk.scores.dtype == np.float32
     assert (np.isneginf(found.topk.scores) == (found.topk.labels < 0)).all()
     assert ranked(read_predictions(tmp_path / "p", 3, 1)) == [["7"], [], ["3"]]
+
+
+PEERS = Path(__file__).parent / "peers"
+FIGURES = {
+    "napkinxc.txt": {"p@1": 30.0},
+    "omikuji.txt": {"p@1": 35.0},
+    "pecos.npz": {"p@1": 25.0, "p@2": 32.5, "p@3": 26.67, "p@5": 20.0, "recall@2": 28.75, "recall@5": 50.42},
+}
+"""What the programs say of themselves, with as many digits as they print."""
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_what_programs_really_print_scores_as_they_score_it(name):
+    data = load_dataset(PEERS / "test.txt")
+    rows = Rows.of(data, "train")
+    trial = judge({name: read_predictions(PEERS / name, rows.Y.shape[0], 5)}, rows, 5)
+    found = trial.metrics(list(FIGURES[name]), None)[name]
+    assert {metric: round(found[metric].value, 2) for metric in found} == FIGURES[name]
 
 
 def test_a_sparse_matrix(tmp_path):

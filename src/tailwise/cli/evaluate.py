@@ -11,6 +11,7 @@ from tailwise.cli import inputs, output
 
 if TYPE_CHECKING:
     from tailwise.data import Rows
+    from tailwise.display import Table
     from tailwise.judging import Trial
     from tailwise.metrics import Evaluation
     from tailwise.text import Tagger
@@ -90,10 +91,15 @@ def evaluate(
     trial, wanted = judge_all(judged, rows, reading, split_names(metrics), k, propensity, training)
     result = trial.metrics(wanted, confidence or None)[trial.models[0].name]
     say_speed(trial)
+    guessed = _by_guess(trial, propensity, wanted, confidence or None)
     if as_json:
-        output.emit_json({"data": trial.name, "rows": result.n_rows, "metrics": result.to_dict()["metrics"]})
+        beside = {} if guessed is None else {"metrics with Jain's guess": guessed.to_dict()["metrics"]}
+        output.emit_json({"data": trial.name, "rows": result.n_rows, "metrics": result.to_dict()["metrics"]} | beside)
     else:
         output.emit_table(result.table())
+        if guessed is not None:
+            output.emit("")
+            output.emit_table(_beside(result, guessed))
 
 
 def judge_all(
@@ -104,10 +110,13 @@ def judge_all(
     k: int,
     propensity: str | None = None,
     training: str | None = None,
+    *,
+    at_least: int = 1,
 ) -> tuple[Trial, list[str]]:
     """Models and prediction files on labelled rows, with word of what makes figures look better or worse than it is.
 
-    Returns also the metrics: those asked for, else the usual ones as far as the training labels are known.
+    ``at_least`` so many labels of each row are kept. Returns also the metrics: those asked for, else the usual ones as
+    far as the training labels are known.
     """
     from tailwise.cli.training import HIERARCHY, hierarchy_propensity
     from tailwise.data import Rows
@@ -122,7 +131,7 @@ def judge_all(
             "--propensity hierarchy needs --training DATA, and --vocab; a model trained with it keeps it"
         )
     chosen = None if propensity is None or from_hierarchy else named_propensity(propensity)
-    depth = deepest(metrics or default_metrics(k), k)
+    depth = max(at_least, deepest(metrics or default_metrics(k), k))
     known = None
     if training is not None:
         learned = inputs.read_rows(training, reading)
@@ -136,8 +145,27 @@ def judge_all(
     say_caveats(trial)
     if not trial.has_training and not metrics:
         output.warn("without --training DATA there are no propensity-scored metrics, and no head, torso and tail")
-        return trial, [name for name in default_metrics(k) if not name.startswith("ps") and ":" not in name]
-    return trial, metrics or default_metrics(k)
+    return trial, metrics or default_metrics(k, trial.has_training)
+
+
+def _by_guess(trial: Trial, named: str | None, metrics: list[str], confidence: float | None) -> Evaluation | None:
+    """The propensity-scored metrics with Jain's guess, where a propensity was estimated; else None."""
+    from tailwise.propensity import EstimatedPropensity, JainPropensity, named_propensity
+
+    scored = [metric for metric in metrics if metric.startswith("ps")]
+    if named is None or not scored or not trial.has_training:
+        return None
+    if not isinstance(named_propensity(named), EstimatedPropensity):
+        return None
+    known = JainPropensity().fit_counts(trial.counts, max(trial.n_samples, int(trial.counts.max())))
+    return trial._replace(propensity=known.propensity_).metrics(scored, confidence)[trial.models[0].name]
+
+
+def _beside(estimated: Evaluation, guessed: Evaluation) -> Table:
+    from tailwise.display import Table
+
+    rows = [[metric, estimated[metric].cell(), guessed[metric].cell()] for metric in guessed]
+    return Table("propensities", ["metric", "from the audit", "Jain's guess"], rows, ["in percent"])
 
 
 def judge_one(name: str, tagger: Tagger, rows: Rows, metrics: list[str]) -> Evaluation:
@@ -182,8 +210,6 @@ def say_caveats(trial: Trial) -> None:
 
 def say_speed(trial: Trial) -> None:
     """Tell how long prediction took."""
-    for judged in trial.models:
-        if judged.tagger is None:
-            continue
+    for judged in trial.taggers:
         rate = trial.Y.shape[0] / max(judged.seconds, 1e-9)
         output.say(f"{judged.name}: predicted {trial.Y.shape[0]:,} rows in {judged.seconds:.1f} s ({rate:,.0f} rows/s)")

@@ -40,7 +40,10 @@ Data = Annotated[
     ),
 ]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that `tailwise train` wrote.")]
-ModelPaths = Annotated[list[Path], typer.Argument(metavar="MODEL…", help="Folders that `tailwise train` wrote.")]
+Judged = Annotated[
+    list[Path],
+    typer.Argument(metavar="MODEL…", help="Folders that `tailwise train` wrote, or other programs' output."),
+]
 K = Annotated[int, typer.Option("-k", min=1, help="How many labels a row gets.")]
 TextColumns = Annotated[
     list[str] | None,
@@ -135,7 +138,7 @@ PropensityName = Annotated[
         "--propensity",
         metavar="PROPENSITY",
         help="How likely a relevant label was observed: jain:A,B, amazon, wikipedia, other, hierarchy (of --vocab), "
-        "or a file of a number for each label.",
+        "a file of a number for each label, or an audit's folder.",
     ),
 ]
 Include = Annotated[
@@ -317,10 +320,13 @@ def load(data: str, reading: Reading, *, part: str = "train", **more: Any) -> An
 
 def say_found(data: Any, part: str = "train") -> None:
     """Tell how the labels were read, and what is odd about them; of test rows that each has its own is not odd."""
+    from tailwise.data.label_cells import LISTS
+
     facts = data.reading
-    separator = f", separator {facts['label separator']!r}" if "label separator" in facts else ""
+    separator = facts.get("label separator")
+    how = "" if separator is None else f", as {separator}" if separator == LISTS else f", separator {separator!r}"
     sheet = f"sheet {facts['sheet']!r}: " if "sheet" in facts else ""
-    output.say(f"{sheet}{data.n_labels:,} labels, {data.Y_train.nnz / data.n_train:.1f} a row{separator}")
+    output.say(f"{sheet}{data.n_labels:,} labels, {data.Y_train.nnz / data.n_train:.1f} a row{how}")
     if "quoting" in facts:
         output.warn("quotes do not enclose fields here and are read as text, as --quoting none says")
     unknown = facts.get("labels that the vocabulary does not have", 0)
@@ -386,17 +392,21 @@ def open_tagger(path: Path) -> Tagger:
     return found
 
 
-def open_taggers(paths: list[Path]) -> dict[str, Tagger]:
-    """Taggers by the names of their folders; folders of the same name keep their whole path."""
-    return {name: open_tagger(path) for name, path in _named(paths).items()}
+def estimated_propensity(audit: str) -> Any:
+    """The propensity that was estimated in the folder of an audit; None where there is none."""
+    from tailwise.propensity import named_propensity
+    from tailwise.propensity.naming import FOLDER
+
+    return named_propensity(audit) if (Path(audit) / FOLDER).is_dir() else None
 
 
 def open_judged(
     paths: list[Path], n_rows: int, k: int, names: list[str] | None = None
 ) -> dict[str, Tagger | Predictions]:
-    """As :func:`open_taggers`; a file, or a folder of .annif files, has another program's predictions.
+    """Taggers by the names of their folders; a file, or a folder of .annif files, has another program's predictions.
 
     They are for ``n_rows`` rows, called ``names`` where these are documents, and the first ``k`` of each are read.
+    Folders and files of the same name keep their whole path.
     """
     from tailwise.data import read_predictions
     from tailwise.data.predictions import holds_predictions

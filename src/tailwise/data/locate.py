@@ -20,6 +20,7 @@ from tailwise.data.files import (
 )
 from tailwise.data.libsvm import MARK
 from tailwise.data.pairs import find_pairs, find_partner
+from tailwise.data.records import USUAL_COLUMNS
 from tailwise.data.tables import TEXT_FORMATS
 from tailwise.errors import DataFormatError, InvalidInput, argument
 
@@ -88,9 +89,21 @@ def detect_format(path: str | Path) -> str:
         return "xmc"
     if line.startswith(MARK) or re.match(rb"(\d+(,\d+)*)?\s+\d+:[-+.\d]", line) or re.match(rb"\d+:[-+.\d]", line):
         return "libsvm"
+    if table := _table_under(line):
+        return table
     which = argument("format", "csv")
     expected = f"the first line of a known format; say which it is, such as {which}: one of {', '.join(FORMATS)}"
     raise DataFormatError(path, 1, shown(line) if head else "an empty file", expected)
+
+
+def _table_under(header: bytes) -> str | None:
+    """The format of a table whose first line names columns as they are usually called; None where it does not."""
+    text = header.decode("utf-8", "replace").strip().casefold()
+    for delimiter, kind in (("\t", "tsv"), (";", "csv"), (",", "csv")):
+        names = {name.strip().strip('"') for name in text.split(delimiter)}
+        if len(names) > 1 and names & USUAL_COLUMNS:
+            return kind
+    return None
 
 
 def locate(path: str | Path, test: str | Path | None = None) -> Sources:

@@ -29,6 +29,8 @@ _TEXT_COLUMNS = (
     ("abstract",),
 )
 _LABEL_COLUMNS = ("labels", "label", "subjects", "tags", SUBJECT_URIS, "target_ind")
+USUAL_COLUMNS = frozenset(_LABEL_COLUMNS).union(*_TEXT_COLUMNS)
+"""Names by which the columns of texts and of labels are found."""
 
 
 class Records(NamedTuple):

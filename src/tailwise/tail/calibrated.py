@@ -54,18 +54,19 @@ def check_curves(name: str, curves: Any, n: int) -> None:
         check_kind(f"an entry of {name}", curve, Curve).check()
 
 
-def fit_curve(scores: np.ndarray, hits: np.ndarray, method: str) -> Curve:
+def fit_curve(scores: np.ndarray, hits: np.ndarray, method: str, weight: np.ndarray | None = None) -> Curve:
     """Fit P(hit | score) by isotonic regression or by Platt's logistic curve (kept as 512 points).
 
     Isotonic regression gives steps; the curve joins the steps' middles, so that no two scores within the training
-    range become equal and the model's own order is kept.
+    range become equal and the model's own order is kept. ``weight`` is how often each score counts; None is once.
     """
-    scores = scores.astype(np.float64)
+    weight = np.ones(scores.size) if weight is None else weight
+    scores, hits, weight = scores[weight > 0].astype(np.float64), hits[weight > 0], weight[weight > 0]
     if scores.size == 0 or hits.all() or not hits.any():
         rate = float(hits.mean()) if hits.size else 0.0
         return Curve(np.zeros(1), np.full(1, rate))
     if method == "isotonic":
-        fitted = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scores, hits)
+        fitted = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scores, hits, weight)
         steps, first = np.unique(fitted.y_thresholds_, return_index=True)
         last = np.append(first[1:], fitted.y_thresholds_.size) - 1
         middles = (fitted.X_thresholds_[first] + fitted.X_thresholds_[last]) / 2
@@ -73,8 +74,37 @@ def fit_curve(scores: np.ndarray, hits: np.ndarray, method: str) -> Curve:
         return Curve(middles, steps)
     points = np.unique(np.quantile(scores, np.linspace(0, 1, 512)))
     scale = scores.std() or 1.0
-    fitted = LogisticRegression(C=1e6).fit((scores / scale)[:, None], hits)
+    fitted = LogisticRegression(C=1e6).fit((scores / scale)[:, None], hits, weight)
     return Curve(points, fitted.predict_proba((points / scale)[:, None])[:, 1])
+
+
+def frequency_edges(seen: np.ndarray, n_bins: int) -> np.ndarray:
+    """Where ``n_bins`` groups of pairs part by how often their labels were ``seen``; the groups are about equal."""
+    return np.unique(np.quantile(seen, np.linspace(0, 1, n_bins + 1)[1:-1])) if seen.size else np.empty(0)
+
+
+def fit_curves(
+    edges: np.ndarray,
+    seen: np.ndarray,
+    scores: np.ndarray,
+    hits: np.ndarray,
+    method: str,
+    weight: np.ndarray | None = None,
+) -> list[Curve]:
+    """A curve for each group of pairs between ``edges``; ``weight`` is how often each pair counts, None is once."""
+    groups = np.searchsorted(edges, seen, side="right")
+    weight = np.ones(scores.size) if weight is None else weight
+    members = [groups == g for g in range(edges.size + 1)]
+    return [fit_curve(scores[own], hits[own], method, weight[own]) for own in members]
+
+
+def calibrate(edges: np.ndarray, curves: list[Curve], seen: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Probabilities of ``scores`` by the curve of each pair's group: float32, of the shape of ``scores``."""
+    groups = np.searchsorted(edges, seen, side="right")
+    probabilities = np.empty(scores.shape, np.float32)
+    for g, curve in enumerate(curves):
+        probabilities[groups == g] = curve(scores[groups == g])
+    return probabilities
 
 
 def expected_calibration_error(probabilities: np.ndarray, hits: np.ndarray, n_bins: int = 15) -> float:
@@ -159,43 +189,30 @@ class Calibrated(Wrapper):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        self.base_ = self._fresh_base().fit(X, Y)
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+        self.base_ = self._fresh_base().fit(X, Y, weight)
         width = min(self.n_candidates, self.n_labels_)
         folds = split_folds(Y, self.n_folds, self.random_state, self.n_rows)
-        candidates = gather_candidates([out_of_fold(self._fresh_base(), X, Y, width, folds)], self.n_labels_)
+        candidates = gather_candidates([out_of_fold(self._fresh_base(), X, Y, width, folds, weight)], self.n_labels_)
         hits = candidates.are_hits(Y)
         # Bins go by what the out-of-fold model has seen of a label, which is less than its count in all rows.
         seen = folds.counts_seen(candidates.rows, candidates.labels)
         scores = candidates.scores[:, 0]
-        self.bin_edges_ = self._choose_edges(seen)
-        self.curves_ = self._fit_curves(seen, scores, hits)
-        self.calibration_error_ = self._report(candidates, seen, hits)
+        self.bin_edges_ = frequency_edges(seen, 1 if self.per == "model" else self.n_bins)
+        counted = np.ones(scores.size) if weight is None else weight[candidates.rows]
+        self.curves_ = fit_curves(self.bin_edges_, seen, scores, hits, self.method, counted)
+        self.calibration_error_ = self._report(candidates, seen, hits, counted)
 
-    def _choose_edges(self, seen: np.ndarray) -> np.ndarray:
-        if self.per == "model" or not seen.size:
-            return np.empty(0)
-        return np.unique(np.quantile(seen, np.linspace(0, 1, self.n_bins + 1)[1:-1]))
-
-    def _fit_curves(self, seen: np.ndarray, scores: np.ndarray, hits: np.ndarray) -> list[Curve]:
-        groups = np.searchsorted(self.bin_edges_, seen, side="right")
-        members = [groups == g for g in range(self.bin_edges_.size + 1)]
-        return [fit_curve(scores[own], hits[own], self.method) for own in members]
-
-    def _calibrate(self, seen: np.ndarray, scores: np.ndarray, curves: list[Curve]) -> np.ndarray:
-        groups = np.searchsorted(self.bin_edges_, seen, side="right")
-        probabilities = np.empty(scores.shape, np.float32)
-        for g, curve in enumerate(curves):
-            probabilities[groups == g] = curve(scores[groups == g])
-        return probabilities
-
-    def _report(self, candidates: Candidates, seen: np.ndarray, hits: np.ndarray) -> dict[str, dict[str, float]]:
+    def _report(
+        self, candidates: Candidates, seen: np.ndarray, hits: np.ndarray, counted: np.ndarray
+    ) -> dict[str, dict[str, float]]:
         # Curves look perfect on the rows they were fitted on: fit on half of the rows, measure on the other half.
         scores, half = candidates.scores[:, 0], candidates.rows % 2
         after = np.empty(scores.shape, np.float32)
         for own in (0, 1):
-            fitted = self._fit_curves(seen[half == own], scores[half == own], hits[half == own])
-            after[half != own] = self._calibrate(seen[half != own], scores[half != own], fitted)
+            parts = (values[half == own] for values in (seen, scores, hits))
+            fitted = fit_curves(self.bin_edges_, *parts, self.method, counted[half == own])
+            after[half != own] = calibrate(self.bin_edges_, fitted, seen[half != own], scores[half != own])
         sources = {"before": scores} if self.base_.scores_are_probabilities else {}
         sources["after"] = after
         slices = {"all": np.ones(self.n_labels_, bool), **label_slices(self.label_counts_)}
@@ -212,10 +229,10 @@ class Calibrated(Wrapper):
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         top = self.base_.predict_topk(X, max(k, min(self.n_candidates, self.n_labels_)))
-        probabilities = self._calibrate(self.label_counts_[top.labels], top.scores, self.curves_)
+        probabilities = calibrate(self.bin_edges_, self.curves_, self.label_counts_[top.labels], top.scores)
         return rank_candidates(top.labels, probabilities, self.n_candidates, k)
 
     def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
         why = self.base_.explain(x, label)
-        probability = self._calibrate(self.label_counts_[[label]], np.array([why.score]), self.curves_)
+        probability = calibrate(self.bin_edges_, self.curves_, self.label_counts_[[label]], np.array([why.score]))
         return why.then(f"probability by the {self.method} curve", float(probability[0]))

@@ -122,8 +122,8 @@ class Columns(Wrapper):
             raise InvalidInput(f"columns={self.columns!r} end at {last:,}, but X has {X.shape[1]:,} features")
         return RowView(columns=_flat(self.columns))
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        self.base_ = self._fresh_base().fit(X, Y)
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+        self.base_ = self._fresh_base().fit(X, Y, weight)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         return self.base_.predict_topk(X, k)

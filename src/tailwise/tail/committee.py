@@ -47,7 +47,10 @@ class Committee(XMCModel):
     n_jobs: int | None
     members_: list[XMCModel]
 
-    def _fit_members(self, X: sparse.csr_array, Y: sparse.csr_array) -> OutOfFold:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+        self._fit_weighted(X, Y, None)
+
+    def _fit_members(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> OutOfFold:
         """Fit every member on all rows, and return their out-of-fold candidates."""
         width = min(self.n_candidates, self.n_labels_)
         members = [fresh(member, self.n_jobs) for member in self.members]
@@ -56,11 +59,12 @@ class Committee(XMCModel):
         parts, described = [], []
         for held_out, rest in folds.parts():
             X_rest, Y_rest, X_out = X[rest], Y[rest], X[held_out]
-            fitted = [clone(member).fit(X_rest, Y_rest) for member in members]
+            own = None if weight is None else weight[rest]
+            fitted = [clone(member).fit(X_rest, Y_rest, own) for member in members]
             found = gather_candidates([member.predict_topk(X_out, width) for member in fitted], self.n_labels_)
             parts.append((held_out, found))
             described.append(describe(fitted, X_out, found))
-        self.members_ = [member.fit(X, Y) for member in members]
+        self.members_ = [member.fit(X, Y, weight) for member in members]
         candidates, order = Candidates.joined(parts, X.shape[0])
         seen = folds.counts_seen(candidates.rows, candidates.labels)
         return OutOfFold(candidates, np.concatenate(described)[order], seen)

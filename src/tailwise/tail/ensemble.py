@@ -68,16 +68,18 @@ class Ensemble(Committee):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        candidates = self._fit_members(X, Y).candidates
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+        candidates = self._fit_members(X, Y, weight).candidates
+        counted = np.ones(candidates.labels.size) if weight is None else weight[candidates.rows]
         hits = candidates.are_hits(Y)
         self.curves_ = []
         for scores in candidates.scores.T:
             named = ~np.isnan(scores)
-            self.curves_.append(fit_curve(scores[named], hits[named], "isotonic"))
+            self.curves_.append(fit_curve(scores[named], hits[named], "isotonic", counted[named]))
         self.weights_ = np.full(len(self.members), 1.0 / len(self.members))
         if self.weights == "fitted":
-            found, _ = optimize.nnls(self._probabilities(candidates).astype(np.float64), hits.astype(np.float64))
+            root = np.sqrt(counted)
+            found, _ = optimize.nnls(self._probabilities(candidates) * root[:, None], hits * root)
             if found.sum() > 0:
                 self.weights_ = found / found.sum()
 

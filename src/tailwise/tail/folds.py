@@ -63,7 +63,14 @@ def split_folds(
     return Folds(fold, counts)
 
 
-def out_of_fold(model: XMCModel, X: sparse.csr_array, Y: sparse.csr_array, k: int, folds: Folds) -> TopK:
+def out_of_fold(
+    model: XMCModel,
+    X: sparse.csr_array,
+    Y: sparse.csr_array,
+    k: int,
+    folds: Folds,
+    weight: np.ndarray | None = None,
+) -> TopK:
     """The top ``k`` of every row of a fold, from a clone of ``model`` that did not see that row.
 
     Costs a training on the rest of the rows for each fold. Rows of no fold get no label.
@@ -71,6 +78,7 @@ def out_of_fold(model: XMCModel, X: sparse.csr_array, Y: sparse.csr_array, k: in
     labels = np.full((X.shape[0], k), -1, np.int32)
     scores = np.full((X.shape[0], k), -np.inf, np.float32)
     for held_out, rest in folds.parts():
-        top = clone(model).fit(X[rest], Y[rest]).predict_topk(X[held_out], k)
+        own = None if weight is None else weight[rest]
+        top = clone(model).fit(X[rest], Y[rest], own).predict_topk(X[held_out], k)
         labels[held_out], scores[held_out] = top
     return TopK(labels, scores)

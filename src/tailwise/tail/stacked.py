@@ -100,10 +100,12 @@ class Stacked(Committee):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        candidates, described, seen = self._fit_members(X, Y)
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+        candidates, described, seen = self._fit_members(X, Y, weight)
         hits = candidates.are_hits(Y)
         kept, weights = self._sample(candidates, hits)
+        if weight is not None:
+            weights = weights * weight[candidates.rows[kept]]
         if self.sample_weights == "propensity":
             inverse = 1.0 / resolve_propensity(self.propensity, Y)
             weights = weights * np.where(hits[kept], inverse[candidates.labels[kept]], 1.0)
