@@ -138,14 +138,14 @@ def learn_names(
     begun = np.setdiff1d(runs[~ends & np.isin(owner, taken)], whole)
     idf = smooth_idf(np.array([having.get(value, 0) for value in hashes.tolist()]), n_texts)
     facts = np.zeros((whole.size, 3), np.float32)
-    told: tuple[np.ndarray, ...] = (np.ones(hashes.size), characters, idf)
-    for column, values in enumerate(told):
-        facts[name_of, column] = np.add.reduceat(np.append(values, 0), cut.indptr[:-1])[taken]
+    columns = (np.ones(hashes.size, np.float32), characters, idf)
+    for column, values in enumerate(columns):
+        facts[name_of, column] = np.add.reduceat(np.append(values, np.float32(0)), cut.indptr[:-1])[taken]
     label = np.array([names[i].label for i in taken], np.int64)
     kind = np.array([names[i].kind for i in taken], np.int8)
     # A label may have one run of stems twice, as name and as synonym: the better kind counts.
     order = np.lexsort((kind, label, name_of))
-    first = np.append([True], (np.diff(name_of[order]) != 0) | (np.diff(label[order]) != 0))
+    first = np.append(True, (np.diff(name_of[order]) != 0) | (np.diff(label[order]) != 0))
     order = order[first]
     return LearntNames(
         runs=np.concatenate([whole, begun]),
