@@ -69,8 +69,8 @@ def test_a_wrong_setting_is_refused_with_the_fix(setting, message):
 
 def test_a_tagger_gets_the_settings_the_seed_and_the_tail():
     tagger = make_tagger("parabel", ["n_trees=1"], ["min_df=1"], tail=0.5, seed=7)
-    assert tagger.model.tail == 0.5
-    assert tagger.model.base.get_params().items() >= {"n_trees": 1, "random_state": 7}.items()
+    assert tagger.tail == 0.5 and tagger.calibrate and tagger.random_state == 7
+    assert tagger.model.get_params().items() >= {"n_trees": 1, "random_state": 7}.items()
     assert tagger.features.min_df == 1
     assert make_tagger("popularity", [], [], tail=0.0, seed=7).model.get_params() == {}
 

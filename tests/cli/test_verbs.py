@@ -78,10 +78,14 @@ def test_train_from_csv_with_a_separator_equals_training_from_json(run, corpus, 
 
 
 def test_auto_says_what_it_chose_and_why(run, corpus, tmp_path):
-    result = run("train", corpus / "train.jsonl", "-o", tmp_path / "m", *TEXT)
-    assert result.code == 0, result.err
-    assert "chose DiSMEC" in result.err
-    assert "4 labels" in result.err
+    for effort, chosen in (("quick", "chose DiSMEC("), ("normal", "chose Stacked(")):
+        how = ("--effort", effort, "--overwrite")
+        result = run("train", corpus / "train.jsonl", "-o", tmp_path / "m", *TEXT, *how)
+        assert result.code == 0, result.err
+        assert chosen in result.err and f"for effort {effort}" in result.err
+        assert "4 labels" in result.err and "CPU-minutes and" in result.err
+    refused = run("train", corpus / "train.jsonl", "-o", tmp_path / "m", *TEXT, "--effort", "fast")
+    assert refused.code != 0 and "quick" in refused.err
 
 
 def test_tail_is_kept_in_the_model_and_reported_from_its_start(run, corpus, tmp_path):

@@ -119,20 +119,20 @@ def test_labels_without_a_training_row_are_found(vocabulary, tmp_path):
 
 
 def test_a_stack_of_words_and_names_is_better_than_either(vocabulary):
-    texts, labels = make_texts(900, 60, seed=1)
+    texts, labels = make_texts(650, 60, seed=1)
     parts = TextParts([TextFeatures(), LabelMatcher()])
     words = Columns(DiSMEC(random_state=0), group="words")
     names = Columns(MatchedNames(max_iter=30, random_state=0), group="names")
     reached = {}
     for kind, model in [("words", words), ("names", names), ("both", Stacked([words, names], random_state=0))]:
-        tagger = Tagger(model, features=parts, calibrate=False).fit(texts[:500], labels[:500], vocab=vocabulary)
+        tagger = Tagger(model, features=parts, calibrate=False).fit(texts[:250], labels[:250], vocab=vocabulary)
         column = {label: i for i, label in enumerate(tagger.label_ids_)}
         Y = np.zeros((400, 60), np.float32)
-        for row, own in enumerate(labels[500:]):
+        for row, own in enumerate(labels[250:]):
             Y[row, [column[label] for label in own]] = 1
-        topk = tagger.predict_topk(texts[500:], 2)
-        reached[kind] = evaluate(sparse.csr_array(Y), topk, "p@2", confidence=None)["p@2"]
-    assert reached["both"] > max(reached["words"], reached["names"]) + 0.03
+        topk = tagger.predict_topk(texts[250:], 2)
+        reached[kind] = evaluate(sparse.csr_array(Y), topk, "p@2", confidence=None)["p@2"].value
+    assert reached["both"] > max(reached["words"], reached["names"]) + 3, reached
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,9 @@ def plan_model(
     n_values = int(sum(_values(X, groups[name]) for name in roles["words"]) if groups else X.nnz)
     n_labels = int(np.unique(Y.indices).size)
     if effort == "quick":
-        base = BySize(one_vs_rest=base.one_vs_rest, tree=base.tree or Bonsai(n_trees=1), max_minutes=_QUICK_MINUTES)
+        tree = base.tree or Bonsai(n_trees=1, random_state=random_state)
+        minutes = min(base.max_minutes, _QUICK_MINUTES)
+        base = BySize(one_vs_rest=base.one_vs_rest, tree=tree, max_minutes=minutes)
     chosen = base.for_size(X.shape[0], n_labels, n_values)
     fits = 1 + min(1.0, _HELD_OUT[effort] / max(1, X.shape[0])) if effort == "quick" else 2.0
     share = 1.0
