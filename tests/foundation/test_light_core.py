@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-REFUSED = ("matplotlib", "pyarrow", "pypi_simple", "requests", "torch", "safetensors", "faiss", "sqlalchemy")
+REFUSED = ("matplotlib", "pyarrow", "pypi_simple", "requests", "torch", "safetensors", "faiss", "rdflib", "sqlalchemy")
 HOOK = f"""
 import sys
 class Refuse:

@@ -17,7 +17,7 @@ VERBS = {
     "From texts to labels": ("train", "suggest", "predict", "explain"),
     "Judging models": ("evaluate", "compare", "report"),
     "What is missing": ("audit",),
-    "Data and models": ("info", "labels", "convert", "split", "datasets", "warm"),
+    "Data and models": ("info", "labels", "vocab", "convert", "split", "datasets", "warm"),
     "The papers": ("reproduce", "experiment"),
 }
 

@@ -22,7 +22,7 @@ from tailwise.trees.searching import find_labels, find_visitors
 from tailwise.trees.structure import LabelTree, tree_from_user
 from tailwise.trees.training import join_trees, train_tree
 from tailwise.trees.weighting import leaf_costs
-from tailwise.validation import as_rng, check_number
+from tailwise.validation import as_rng, check_number, counted_rows, label_counts
 
 LOSSES = {"squared_hinge": SQUARED_HINGE, "logistic": LOGISTIC}
 PATH_WEIGHTS = {"beam": 0.3, "siblings": 1.0}
@@ -79,20 +79,24 @@ class LabelTreeModel(XMCModel):
     path_weight_: float
 
     @abstractmethod
-    def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, seeds: list[int]) -> list[LabelTree]:
-        """One tree a seed over the labels that have rows; rows of X have unit length."""
+    def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray, seeds: list[int]) -> list[LabelTree]:
+        """One tree a seed over the labels that have rows; rows of X have unit length and count ``weight`` times."""
 
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH if self.normalize else AS_THEY_ARE
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+        self._fit_weighted(X, Y, np.ones(X.shape[0]))
+
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray) -> None:
+        X, Y, weight = counted_rows(X, Y, weight)
         C = DEFAULT_C[self.loss] if self.C is None else self.C
-        label_costs = C * leaf_costs(self.weighting, self.propensity, Y)
+        label_costs = C * leaf_costs(self.weighting, self.propensity, Y, weight)
         if self.tree is None:
             seeds = as_rng(self.random_state).integers(2**31, size=self.n_trees).tolist()
-            trees = self._grow(X if self.normalize else unit_rows(X), Y, seeds)
+            trees = self._grow(X if self.normalize else unit_rows(X), Y, weight, seeds)
         else:
-            trees = [tree_from_user(self.tree, self.label_counts_)]
+            trees = [tree_from_user(self.tree, label_counts(Y))]
         options = Options(loss=self.loss, tol=self.tol, prune=self.prune, **EFFORT[self.loss])
         self.path_weight_ = PATH_WEIGHTS[self.negatives]
         name = type(self).__name__
@@ -113,6 +117,7 @@ class LabelTreeModel(XMCModel):
                     tree,
                     (positive, np.full(tree.target.size, C)),
                     lambda rows, labels: solve_block(rows, labels, options),
+                    weight=weight,
                     visit=visit if self.negatives == "beam" else None,
                     n_jobs=self.n_jobs,
                     description=f"Training {name}, tree {number} of {len(trees)}",
