@@ -210,7 +210,7 @@ class Calibrated(Wrapper):
         scores, half = candidates.scores[:, 0], candidates.rows % 2
         after = np.empty(scores.shape, np.float32)
         for own in (0, 1):
-            parts = (values[half == own] for values in (seen, scores, hits))
+            parts = seen[half == own], scores[half == own], hits[half == own]
             fitted = fit_curves(self.bin_edges_, *parts, self.method, counted[half == own])
             after[half != own] = calibrate(self.bin_edges_, fitted, seen[half != own], scores[half != own])
         sources = {"before": scores} if self.base_.scores_are_probabilities else {}
