@@ -83,6 +83,7 @@ def run_ours() -> dict[str, Any]:
 
     from tailwise import JainPropensity
     from tailwise.audit import missing_chance
+    from tailwise.audit.pool import most_probable
 
     Y, complete, chance = load()
     from scipy import sparse
@@ -95,7 +96,7 @@ def run_ours() -> dict[str, Any]:
         new = ~Y[rows, labels]
         guess = JainPropensity().fit(sparse.csr_array(Y.astype(np.float32))).propensity_
         missing = missing_chance(scores.ravel()[new].astype(np.float64), guess[labels[new]])
-        order = np.argsort(-missing, kind="stable")[:FIRST]
+        order = most_probable(missing, scores.ravel()[new])[:FIRST]
         pairs = np.column_stack([rows[new][order], labels[new][order]])
     return {"rank": m, **precision(pairs, Y, complete)}
 

@@ -38,7 +38,7 @@ def longtail() -> Case:
     import tailwise as tw
 
     data = tw.make_longtail(8000, 4000, 1000, propensity=tw.JainPropensity(0.25, b=1.5), random_state=0)
-    return Case("longtail", data, data.propensity, tw.DiSMEC(n_jobs=1))
+    return Case("longtail", data, data.propensity, tw.DiSMEC(n_jobs=1, random_state=0))
 
 
 def eurlex() -> Case:

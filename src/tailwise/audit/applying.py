@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from tailwise.audit.pool import missing_chance
+from tailwise.audit.pool import missing_chance, most_probable
 from tailwise.audit.store import Audit
 from tailwise.audit.tagging import in_space, rows_digest
 from tailwise.data.dataset import Dataset, TextDataset
@@ -111,7 +111,7 @@ def unchecked(audit: Audit, propensity: Any = None, n: int | None = None) -> Ite
     chance = pool.missing.astype(np.float64)
     if propensity is not None:
         chance = missing_chance(pool.chance.astype(np.float64), propensity.propensity_[pool.labels])
-    order = np.argsort(-chance, kind="stable")
+    order = most_probable(chance, pool.chance)
     order = order[~known[order]][:n]
     for rank, pair in enumerate(order.tolist(), start=1):
         label = int(pool.labels[pair])

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tailwise.audit.pool import FLOOR, STRATA, Pool
+from tailwise.audit.pool import FLOOR, STRATA, Pool, most_probable
 from tailwise.errors import InvalidInput
 from tailwise.validation import as_rng
 
@@ -81,7 +81,8 @@ def draw_questions(
     probability = np.zeros(size.size)
     for s, n in enumerate(_shares(n_questions - n_recorded, np.bincount(strata, minlength=len(STRATA)))):
         members = np.flatnonzero(strata == s)
-        probability[members] = _inclusion(size[members], n, round(certain * n))
+        order = most_probable(size[members], pool.chance[members])
+        probability[members[order]] = _inclusion(size[members[order]], n, round(certain * n))
     chance = np.zeros(own.size)
     for s, n in enumerate(_shares(n_recorded, np.bincount(own, minlength=len(STRATA)))):
         chance[own == s] = n / max(int((own == s).sum()), 1)

@@ -100,6 +100,15 @@ def missing_chance(chance: np.ndarray, propensity: np.ndarray) -> np.ndarray:
     return np.where(chance < 1, (right - chance) / np.maximum(1.0 - chance, 1e-12), 0.0)
 
 
+def most_probable(missing: np.ndarray, chance: np.ndarray) -> np.ndarray:
+    """Pairs by their chance to be missing, largest first; of those that are equal, as all of 1 are, by q.
+
+    >>> most_probable(np.array([1.0, 0.2, 1.0]), np.array([0.3, 0.1, 0.9]))
+    array([2, 0, 1])
+    """
+    return np.lexsort((np.arange(missing.size), -chance, -missing))
+
+
 def make_pool(
     model: XMCModel,
     X: Any,

@@ -13,8 +13,6 @@ from tailwise.propensity.models import PRESETS, JainPropensity, jain_inverse
 
 PAIRS_A_BIN = 30
 _MOST_BINS = 10
-_NOISE = 0.03
-"""How far the rate of a bin is off, about: what a step of B away from its usual value weighs against."""
 
 
 class PairEvidence(NamedTuple):
@@ -89,6 +87,10 @@ class _Bins:
             for part in (evidence.recorded_frequency, evidence.missing_frequency)
         )
         self.n = edges.size + 1
+        n_replicates = evidence.missing.shape[0] - 1
+        rates = np.array([self.rates(b) for b in range(1, 1 + n_replicates)])
+        # By how much a bin's rate is off: what a step of B away from its usual value is weighed against.
+        self.noise = float(rates.std(axis=0).mean()) if n_replicates > 1 else 0.0
 
     def _parts(self, b: int) -> tuple[np.ndarray, np.ndarray]:
         recorded = self.evidence.recorded
@@ -123,7 +125,7 @@ class _Bins:
 
         def residuals(logs: np.ndarray) -> np.ndarray:
             inside = np.clip(logs, *BOUNDS)
-            unusual = _NOISE * (logs[1] - np.log(JainPropensity().b))
+            unusual = self.noise * (logs[1] - np.log(JainPropensity().b))
             return np.concatenate([self.means(b, n_samples, *np.exp(inside)) - rates, logs - inside, [unusual]])
 
         # Without bounds of its own the solver is compiled; what leaves them costs its distance.
