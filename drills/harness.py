@@ -102,7 +102,7 @@ def run(name: str, module: ModuleType, count: int) -> bool:
 def processes() -> ForkServerContext:
     """Processes that start quickly, with tailwise imported, and share nothing with this one."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["drills.harness", "tailwise.tagger", "tailwise.baselines"])
+    context.set_forkserver_preload(["drills.harness", "tailwise.text", "tailwise.baselines"])
     return context
 
 
@@ -129,7 +129,7 @@ N_FEATURES, N_LABELS = 60, 300
 def small_model(seed: int) -> Any:
     """A Tagger with sparse weights, dense arrays and enough label names to be packed; another one for each seed."""
     from tailwise.baselines import Centroid
-    from tailwise.tagger import Tagger
+    from tailwise.text import Tagger
 
     rng = np.random.default_rng(seed)
     X = sparse.random_array((400, N_FEATURES), density=0.2, format="csr", rng=rng, dtype=np.float32)

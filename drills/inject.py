@@ -105,7 +105,7 @@ def _write_page(path: Path, page: int) -> list[str]:
     from tailwise.data import Rows
     from tailwise.experiments.report import CANDIDATES, build_report
     from tailwise.judging import judge
-    from tailwise.tagger import Tagger
+    from tailwise.text import Tagger
 
     chance = random.Random(page)
     words = iter(f"mark{page}x{number:04}" for number in range(10_000))

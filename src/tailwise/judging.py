@@ -18,7 +18,8 @@ from tailwise.errors import InvalidInput
 from tailwise.metrics import Comparison, compare, evaluate
 from tailwise.parallel import progress, row_blocks
 from tailwise.propensity import JainPropensity, Propensity
-from tailwise.tagger import Tagger, rarity
+from tailwise.text import Tagger
+from tailwise.text.suggestions import rarity
 from tailwise.validation import label_counts
 
 _ROWS_A_BLOCK = 2000

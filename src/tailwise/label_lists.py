@@ -31,6 +31,24 @@ def named_labels(Y: Any) -> tuple[Any, np.ndarray | None]:
     return encode_labels(lists, ids), np.asarray(ids, dtype=np.str_)
 
 
+def indicator(labels: Iterable[Iterable[str]]) -> tuple[sparse.csr_array, list[str]]:
+    """Label lists as a binary matrix with the sorted ids of its columns.
+
+    >>> Y, ids = indicator([["b", "a"], []])
+    >>> ids, Y.toarray().tolist()
+    (['a', 'b'], [[1.0, 1.0], [0.0, 0.0]])
+    """
+    rows = []
+    for row, found in enumerate(labels):
+        if isinstance(found, str):
+            raise InvalidInput(f"labels has the string {found!r} at row {row:,}; pass a list of labels for each text")
+        rows.append(sorted({str(label) for label in found}))
+    ids = sorted(set().union(*rows)) if rows else []
+    if not ids:
+        raise InvalidInput("no row has a label; a model needs rows with labels to learn from")
+    return encode_labels(rows, ids), ids
+
+
 def known_labels(Y: Any, names: np.ndarray | None) -> tuple[Any, np.ndarray]:
     """Lists of labels as a matrix with the columns ``names``, and how many labels of each row are none of them.
 

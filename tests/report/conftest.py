@@ -7,7 +7,7 @@ from tailwise import Centroid, Popularity, make_longtail
 from tailwise.data import Rows
 from tailwise.experiments.report import CANDIDATES
 from tailwise.judging import judge
-from tailwise.tagger import Tagger
+from tailwise.text import Tagger
 
 
 @pytest.fixture(scope="session")

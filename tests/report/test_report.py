@@ -11,7 +11,7 @@ from tailwise.data import Rows
 from tailwise.errors import InvalidInput
 from tailwise.experiments.report import build_report
 from tailwise.judging import judge
-from tailwise.tagger import Tagger
+from tailwise.text import Tagger
 
 SECTIONS = ["metrics", "frequencies", "deciles", "trade-off", "coverage", "norms", "calibration", "worst", "glossary"]
 

@@ -8,6 +8,7 @@ from sklearn.base import clone
 import tailwise
 from tailwise import XMLCNN, AttentionXML, Calibrated, Centroid, Sequences, Tagger, TextFeatures, read_word_vectors
 from tailwise.errors import InvalidInput, ModelFileError, NotFitted
+from tailwise.label_lists import indicator
 from tailwise.sequence.tokens import Tokens
 
 TEXTS = ["tax law of the sea", "sea fish and ships", "fish law", "ships at sea", "tax on ships", "law of tax"] * 6
@@ -30,7 +31,7 @@ def test_words_come_in_their_order_as_text_features_cut_them():
 def test_many_blocks_of_texts_are_read_as_one(monkeypatch):
     sequences = Sequences(6, min_df=1).fit(TEXTS)
     whole = sequences.transform(TEXTS).toarray()
-    monkeypatch.setattr("tailwise.data.text_features._CHARACTERS_A_BLOCK", 30)
+    monkeypatch.setattr("tailwise.text.terms.CHARACTERS_A_BLOCK", 30)
     np.testing.assert_array_equal(sequences.transform(TEXTS).toarray(), whole)
 
 
@@ -97,7 +98,7 @@ def test_what_a_model_reads_decides_how_texts_become_rows(network):
 
 def rows_and_labels():
     X = Sequences(8, min_df=1).fit_transform(TEXTS)
-    return X, tailwise.tagger.indicator(LABELS)[0]
+    return X, indicator(LABELS)[0]
 
 
 def test_given_word_vectors_are_where_training_starts(network):

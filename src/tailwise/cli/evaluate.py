@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tailwise.data import Rows
     from tailwise.judging import Trial
     from tailwise.metrics import Evaluation
-    from tailwise.tagger import Tagger
+    from tailwise.text import Tagger
 
 Metrics = Annotated[
     str | None,

@@ -64,7 +64,8 @@ def _model_facts(path: Path) -> dict[str, Any]:
     from tailwise.base import XMCModel
     from tailwise.display import describe
     from tailwise.persistence import load, read_manifest
-    from tailwise.tagger import RARITIES, Tagger
+    from tailwise.text import Tagger
+    from tailwise.text.suggestions import RARITIES
 
     manifest = read_manifest(path)
     found = load(path)

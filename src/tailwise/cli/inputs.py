@@ -20,7 +20,7 @@ from tailwise.cli import output
 if TYPE_CHECKING:
     from tailwise.data import Predictions
     from tailwise.data.labelled import Rows
-    from tailwise.tagger import Tagger
+    from tailwise.text import Tagger
 
 _PANEL = "How to read DATA"
 _SPELLED = {"tab": "\t", "\\t": "\t", "newline": "\n", "\\n": "\n"}  # what shells make hard to type
@@ -288,7 +288,7 @@ def open_tagger(path: Path) -> Tagger:
     """The tagger in a model folder; a bare model gets its labels' numbers as names."""
     import tailwise
     from tailwise.errors import ModelFileError
-    from tailwise.tagger import Tagger
+    from tailwise.text import Tagger
 
     found = tailwise.load(path)
     if not isinstance(found, Tagger):

@@ -13,7 +13,7 @@ from tailwise.cli.evaluate import say_caveats
 
 if TYPE_CHECKING:
     from tailwise.judging import Trial
-    from tailwise.tagger import Tagger
+    from tailwise.text import Tagger
 
 _KNOWN = ("name", "id", "training_rows", "rarity")
 _JUDGED = (*_KNOWN, "test_rows", "suggested", "correct", "precision", "recall", "f1", "confused_with")
@@ -92,7 +92,7 @@ def labels(
 
 
 def _known(tagger: Tagger) -> Facts:
-    from tailwise.tagger import RARITIES
+    from tailwise.text.suggestions import RARITIES
 
     counts = tagger.model_.label_counts_.tolist()
     rarities = [RARITIES[place] for place in tagger.rarity_]
@@ -104,7 +104,7 @@ def _judged(name: str, tagger: Tagger, data: str, reading: inputs.Reading, k: in
     from tailwise.judging import judge
     from tailwise.metrics import label_table
     from tailwise.metrics.confusions import confusions
-    from tailwise.tagger import RARITIES
+    from tailwise.text.suggestions import RARITIES
 
     trial: Trial = judge({name: tagger}, inputs.read_rows(data, reading, part="test"), k)
     say_caveats(trial)

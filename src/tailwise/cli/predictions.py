@@ -16,7 +16,7 @@ from tailwise.atomic import told_when_unwritable, write_whole, writing
 from tailwise.display import plain, visible
 from tailwise.errors import import_extra
 from tailwise.parallel import progress, row_blocks
-from tailwise.tagger import Suggestion, Tagger
+from tailwise.text import Suggestion, Tagger
 
 COLUMNS = ("row", "rank", "id", "name", "score")
 ROW_ID = "row_id"

@@ -11,7 +11,7 @@ import typer
 from tailwise.cli import inputs, output
 
 if TYPE_CHECKING:
-    from tailwise.tagger import Tagger
+    from tailwise.text import Tagger
 
 
 def read_text(text: str | None) -> str:

@@ -14,7 +14,7 @@ from tailwise.atomic import OutputError
 from tailwise.by_size import BySize
 from tailwise.cli.output import ask, say, warn
 from tailwise.cli.settings import parse_settings
-from tailwise.data import Rows, TextFeatures
+from tailwise.data import Rows
 from tailwise.display import describe
 from tailwise.errors import InvalidInput
 from tailwise.measure import Clock, measured
@@ -23,7 +23,7 @@ from tailwise.parameters import check_parameters, signature_of
 from tailwise.persistence import is_replaceable
 from tailwise.persistence.manifest import MANIFEST
 from tailwise.propensity import named_propensity
-from tailwise.tagger import Tagger
+from tailwise.text import Tagger, TextFeatures
 
 
 def make_tagger(

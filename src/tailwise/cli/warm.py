@@ -60,10 +60,11 @@ def _use(name: str, folder: Path) -> None:
     from scipy import sparse
 
     import tailwise
-    from tailwise.data import Rows, TextFeatures, load_dataset, write_xmc
+    from tailwise.data import Rows, load_dataset, write_xmc
     from tailwise.judging import default_metrics, judge
+    from tailwise.label_lists import indicator
     from tailwise.models import make_model
-    from tailwise.tagger import Tagger, indicator
+    from tailwise.text import Tagger, TextFeatures
 
     texts = [f"{_WORDS[i % 4]} {_WORDS[i // 4 % 4]}" for i in range(48)]
     Y, ids = indicator([sorted({str(i % 4), str(i // 4 % 4)}) for i in range(48)])

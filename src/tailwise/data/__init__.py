@@ -1,4 +1,4 @@
-"""Data sets, file formats, text features, synthetic data and label dropping."""
+"""Data sets, file formats, synthetic data and label dropping."""
 
 from tailwise.data.arff import read_arff, read_mulan_labels
 from tailwise.data.dataset import Dataset, TextDataset
@@ -13,12 +13,11 @@ from tailwise.data.record_writing import write_records
 from tailwise.data.records import read_records, read_texts
 from tailwise.data.registry import REGISTRY, RegisteredDataset, find_registered
 from tailwise.data.saving import convert, write_dataset
-from tailwise.data.sequences import Sequences, read_word_vectors
 from tailwise.data.split_files import SplitFiles, split_file
 from tailwise.data.splitting import Split, split_rows
 from tailwise.data.synthetic import make_longtail
 from tailwise.data.tables import TEXT_FORMATS
-from tailwise.data.text_features import TextFeatures
+from tailwise.data.texts import Texts
 from tailwise.data.xmc import read_split, read_xmc, read_xmc_split, write_xmc
 
 __all__ = [
@@ -30,11 +29,10 @@ __all__ = [
     "Predictions",
     "RegisteredDataset",
     "Rows",
-    "Sequences",
     "Split",
     "SplitFiles",
     "TextDataset",
-    "TextFeatures",
+    "Texts",
     "cache_folder",
     "convert",
     "detect_format",
@@ -54,7 +52,6 @@ __all__ = [
     "read_records",
     "read_split",
     "read_texts",
-    "read_word_vectors",
     "read_xmc",
     "read_xmc_split",
     "split_file",

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
+import tailwise
+from tailwise.data.texts import take_texts
 from tailwise.errors import InvalidInput
 from tailwise.rows import unit_rows
 from tailwise.validation import as_rng, check_features, check_labels, check_number, label_counts
-
-if TYPE_CHECKING:
-    from tailwise.data.text_features import TextFeatures
 
 
 class _Labelled:
@@ -143,7 +142,7 @@ class Dataset(_Labelled):
     Y_train_complete: sparse.csr_array | None = None
     Y_test_complete: sparse.csr_array | None = None
     propensity: np.ndarray | None = None
-    text_features: TextFeatures | None = None
+    text_features: Any = None
 
     def __post_init__(self) -> None:
         self.X_train = check_features(self.X_train, allow_no_rows=True)
@@ -196,8 +195,9 @@ class TextDataset(_Labelled):
 
     Parameters
     ----------
-    texts_train, texts_test : list of str
-        One text a row. ``texts_test`` and ``Y_test`` are None where there is no test set.
+    texts_train, texts_test : Texts or list of str
+        One text a row, with its fields where the file has several columns of text. ``texts_test`` and ``Y_test`` are
+        None where there is no test set.
     Y_train, Y_test : csr_array, float32 ones
         Rows by labels. The columns are the labels of both sets, sorted by id.
     label_ids, label_names : list of str
@@ -208,9 +208,9 @@ class TextDataset(_Labelled):
         What was found out when the file was read, by name: its columns, its label separator, cells that were tidied.
     """
 
-    texts_train: list[str]
+    texts_train: Sequence[str]
     Y_train: sparse.csr_array
-    texts_test: list[str] | None = None
+    texts_test: Sequence[str] | None = None
     Y_test: sparse.csr_array | None = None
     label_names: list[str] | None = None
     name: str = ""
@@ -231,12 +231,11 @@ class TextDataset(_Labelled):
         found = [names[label] for label in Y.indices.tolist()]
         return [found[a:b] for a, b in pairwise(cuts)]
 
-    def vectorize(self, features: TextFeatures | None = None) -> Dataset:
+    def vectorize(self, features: Any = None) -> Dataset:
         """Rows of TF-IDF: ``features``, by default ``TextFeatures()``, is fitted on the training texts unless it is."""
         if features is None:
-            from tailwise.data.text_features import TextFeatures
-
-            features = TextFeatures()
+            # By its public name: what makes rows of texts lives above data.
+            features = tailwise.TextFeatures()
         fitted = features.__sklearn_is_fitted__()
         X_train = features.transform(self.texts_train) if fitted else features.fit_transform(self.texts_train)
         return Dataset(
@@ -257,9 +256,9 @@ class TextDataset(_Labelled):
         train, held = self._validation_rows(fraction, random_state)
         return replace(
             self,
-            texts_train=_take(self.texts_train, train),
+            texts_train=take_texts(self.texts_train, train),
             Y_train=self.Y_train[train],
-            texts_test=_take(self.texts_train, held),
+            texts_test=take_texts(self.texts_train, held),
             Y_test=self.Y_train[held],
         )
 
@@ -272,7 +271,3 @@ class TextDataset(_Labelled):
 
     def __repr__(self) -> str:
         return f"TextDataset({self.name!r}, {self.n_train:,} + {self.n_test:,} texts, {self.n_labels:,} labels)"
-
-
-def _take(items: Sequence[str], rows: np.ndarray) -> list[str]:
-    return [items[row] for row in rows.tolist()]

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.data.dataset import Dataset, TextDataset
+from tailwise.data.texts import take_texts
 from tailwise.validation import check_choice
 
 
@@ -17,7 +18,7 @@ class Rows(NamedTuple):
 
     name: str
     rows: Any
-    """A list of texts or a CSR matrix."""
+    """Texts or a CSR matrix."""
     Y: sparse.csr_array
     label_ids: list[str]
     label_names: list[str]
@@ -41,7 +42,7 @@ class Rows(NamedTuple):
         """Some of the rows, by number, with the labels that occur on them."""
         Y = self.Y[rows]
         seen = np.unique(Y.indices)
-        chosen = [self.rows[row] for row in rows.tolist()] if self.texts is not None else self.rows[rows]
+        chosen = take_texts(self.texts, rows) if self.texts is not None else self.rows[rows]
         ids, names = ([names[label] for label in seen.tolist()] for names in (self.label_ids, self.label_names))
         return self._replace(rows=chosen, Y=Y[:, seen], label_ids=ids, label_names=names)
 

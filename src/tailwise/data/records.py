@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from tailwise.data.files import check_file, shown
 from tailwise.data.label_cells import find_separator, shown_separator, split_labels, tidied
 from tailwise.data.tables import TEXT_FORMATS, Layout, listed, table_rows
+from tailwise.data.texts import Texts
 from tailwise.errors import DataFormatError, InvalidInput, argument
 from tailwise.validation import check_choice
 
@@ -30,7 +31,7 @@ _LABEL_COLUMNS = ("labels", "label", "subjects", "tags", "target_ind")
 class Records(NamedTuple):
     """The rows of a text file; ``labels`` is None where they were not asked for."""
 
-    texts: list[str]
+    texts: Texts
     labels: list[list[str]] | None
 
 
@@ -65,9 +66,9 @@ def read_records(
     format : {"jsonl", "csv", "tsv", "parquet", "xlsx"}
         What it is written in. Of a workbook the first sheet is read.
     text_columns : str or list of str, optional
-        Columns whose texts are joined, a line each. By default "text", or "title" with "abstract", "description" or
-        "content". A missing value (null) is an empty text; a missing column is refused. Columns are found whatever
-        their case, the one that is spelled alike first.
+        Columns whose texts are joined, a line each, and kept as the fields of :class:`Texts`. By default "text", or
+        "title" with "abstract", "description" or "content". A missing value (null) is an empty text; a missing column
+        is refused. Columns are found whatever their case, the one that is spelled alike first.
     label_column : str, optional
         The column of the labels; by default "labels", "label", "subjects", "tags" or "target_ind".
     label_separator : str, optional
@@ -93,7 +94,7 @@ def read_records(
 
 def scan_records(
     path: str | Path, format: str, columns: Columns, layout: Layout, *, with_labels: bool = True
-) -> tuple[list[str], list[list[str]] | None, dict[str, Any]]:
+) -> tuple[Texts, list[list[str]] | None, dict[str, Any]]:
     """The texts and labels of a file, and what was found out about it, by name."""
     check_choice("format", format, TEXT_FORMATS)
     if columns.duplicates is not None:
@@ -113,7 +114,7 @@ def scan_records(
         return {*text, *([label] if label else [])}
 
     facts: dict[str, Any] = {}
-    texts: list[str] = []
+    fields: dict[str, list[str]] = {}
     cells: list[tuple[int, Any]] = []
     text: tuple[str, ...] = ()
     label: str | None = None
@@ -121,7 +122,9 @@ def scan_records(
         if not text:
             # The names stand on the first line of a table, and on each line of JSON.
             text, label = choose(line if format == "jsonl" else 1, list(row))
-        texts.append(_text_of(path, line, row, text))
+            fields = {column: [] for column in text}
+        for column, texts in fields.items():
+            texts.append(_text_of(path, line, row, column))
         if label is not None:
             _check_column(path, line, row, "label", label)
             cells.append((line, row[label]))
@@ -129,9 +132,9 @@ def scan_records(
         raise DataFormatError(path, None, "no row", "at least one row of text")
     facts["text columns"] = ", ".join(text)
     if label is None:
-        return texts, None, facts
+        return Texts(fields), None, facts
     facts["label column"] = label
-    return texts, _read_labels(path, cells, label, columns, facts), facts
+    return Texts(fields), _read_labels(path, cells, label, columns, facts), facts
 
 
 def read_texts(
@@ -142,7 +145,7 @@ def read_texts(
     delimiter: str | None = None,
     encoding: str | None = None,
     quoting: str | None = None,
-) -> list[str]:
+) -> Texts:
     """The texts of a file in one of ``TEXT_FORMATS``, whether or not it has labels: what a model predicts for."""
     layout = Layout(delimiter, encoding, quoting)
     return scan_records(path, format, Columns(text_columns), layout, with_labels=False)[0]
@@ -187,11 +190,17 @@ def _choose_text(path: Path, line: int, names: Sequence[str], asked: Sequence[st
         chosen = (asked,) if isinstance(asked, str) else tuple(asked)
         if not chosen:
             raise InvalidInput(f"{argument('text_columns', [])} names no column; name at least one")
-        return tuple(_named(path, line, names, "text", column) for column in chosen)
+        found = tuple(_named(path, line, names, "text", column) for column in chosen)
+        if len(set(found)) < len(found):
+            raise InvalidInput(
+                f"{argument('text_columns', list(chosen))} names a column twice; name each once, and give it more "
+                "weight by TextFeatures(fields={'title': 2, 'abstract': 1})"
+            )
+        return found
     for columns in _TEXT_COLUMNS:
-        found = [find_column(path, line, names, column) for column in columns]
-        if None not in found:
-            return tuple(name for name in found if name is not None)
+        usual = [find_column(path, line, names, column) for column in columns]
+        if None not in usual:
+            return tuple(name for name in usual if name is not None)
     expected = f"a column 'text', or name them: {argument('text_columns', ['…'])}"
     raise DataFormatError(path, line, f"the columns {listed(names)}", expected)
 
@@ -218,16 +227,12 @@ def _check_column(path: Path, line: int, names: Iterable[str], kind: str, column
         raise DataFormatError(path, line, f"the columns {listed(list(names))}", f"the {kind} column {column!r}")
 
 
-def _text_of(path: Path, line: int, row: dict[str, Any], columns: tuple[str, ...]) -> str:
-    pieces = []
-    for column in columns:
-        _check_column(path, line, row, "text", column)
-        value = row[column]
-        if value is not None and not isinstance(value, str):
-            raise DataFormatError(path, line, shown(repr(value)), f"a text in the column {column!r}")
-        if value:
-            pieces.append(value)
-    return "\n".join(pieces)
+def _text_of(path: Path, line: int, row: dict[str, Any], column: str) -> str:
+    _check_column(path, line, row, "text", column)
+    value = row[column]
+    if value is not None and not isinstance(value, str):
+        raise DataFormatError(path, line, shown(repr(value)), f"a text in the column {column!r}")
+    return value or ""
 
 
 def _read_labels(

@@ -9,6 +9,13 @@ from typing import Any
 from tailwise.errors import InvalidInput, ModelFileError
 from tailwise.persistence.checks import Violation, check_that
 
+_MOVED = {
+    "tailwise.data.text_features": "tailwise.text.features",
+    "tailwise.data.sequences": "tailwise.text.sequences",
+    "tailwise.tagger": "tailwise.text.tagger",
+}
+"""Where the classes of modules are now that folders name by an older place."""
+
 
 class Saveable:
     """Marks a class whose parameters and fitted attributes can be written to a folder and read back."""
@@ -57,7 +64,7 @@ def resolve_class(name: str) -> type:
     if not re.fullmatch(r"tailwise(\.\w+)+", module) or not qualname.isidentifier():
         raise ModelFileError(f"the model names the class {name!r}, which is not one of tailwise")
     try:
-        cls = getattr(import_module(module), qualname)
+        cls = getattr(import_module(_MOVED.get(module, module)), qualname)
     except (ModuleNotFoundError, AttributeError) as error:
         raise ModelFileError(f"the model names the class {name!r}, which this tailwise does not have") from error
     if not isinstance(cls, type):

@@ -13,8 +13,8 @@ from tailwise.experiments.report.page import figure, plots, tags
 from tailwise.experiments.report.svg import Axis, Chart, spanning
 from tailwise.judging import Trial
 from tailwise.metrics import Comparison, Evaluation, evaluate, label_slices
-from tailwise.tagger import RARITIES
 from tailwise.tail import trade_off_curve
+from tailwise.text.suggestions import RARITIES
 
 _SNIPPET = 320
 

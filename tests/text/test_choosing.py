@@ -6,9 +6,9 @@ from sklearn.base import clone
 
 import tailwise
 from tailwise.by_size import BySize
-from tailwise.data import TextFeatures
 from tailwise.errors import InvalidInput
 from tailwise.models import make_model, model_class, model_names, name_of, plain_name
+from tailwise.text import TextFeatures
 
 TEXTS, LABELS = ["tax law", "sea fish", "fish law"], [["law"], ["fish"], ["law", "fish"]]
 

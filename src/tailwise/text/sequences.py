@@ -9,10 +9,11 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from tailwise.data.text_features import CountOrShare, TextFeatures, TextRows
 from tailwise.errors import InvalidInput
 from tailwise.parameters import Flag, Integer, OrNone, check_parameters
 from tailwise.persistence.checks import check_kind
+from tailwise.text.features import TextFeatures
+from tailwise.text.rows import CountOrShare, TextRows
 
 
 class Sequences(TextRows):
@@ -99,12 +100,12 @@ class Sequences(TextRows):
     def transform(self, texts: Sequence[str]) -> sparse.csr_array:
         """Rows (n_texts, max_length), float32: word numbers by position."""
         self._check_is_fitted()
-        found = self.terms_.word_columns(texts)
-        counts = np.diff(found.indptr)
-        position = np.arange(found.indices.size) - np.repeat(found.indptr[:-1], counts)
+        words, starts = self.terms_.words_in_order(texts)
+        counts = np.diff(starts)
+        position = np.arange(words.size) - np.repeat(starts[:-1], counts)
         kept = position < self.max_length
         indptr = np.append(0, np.cumsum(np.minimum(counts, self.max_length)))
-        rows = (found.indices[kept] + 1).astype(np.float32), position[kept].astype(np.int32), indptr.astype(np.int32)
+        rows = (words[kept] + 1).astype(np.float32), position[kept].astype(np.int32), indptr.astype(np.int32)
         return sparse.csr_array(rows, shape=(counts.size, self.max_length))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:

@@ -11,8 +11,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 import tailwise
 from tailwise import TextFeatures
-from tailwise.data import text_features
 from tailwise.errors import InvalidInput, NotFitted
+from tailwise.text import terms
 
 _WORDS = st.sampled_from(
     [
@@ -97,7 +97,7 @@ def test_blocks_and_threads_do_not_change_the_result(monkeypatch):
     texts = [" ".join(f"w{i}" for i in rng.zipf(1.5, 20) % 500) for _ in range(200)]
     whole = TextFeatures(2, char_ngrams=(3, 4), n_jobs=1).fit(texts)
     rows = whole.transform(texts)
-    monkeypatch.setattr(text_features, "_CHARACTERS_A_BLOCK", 500)
+    monkeypatch.setattr(terms, "CHARACTERS_A_BLOCK", 500)
     for n_jobs in (1, 2):
         other = TextFeatures(2, char_ngrams=(3, 4), n_jobs=n_jobs).fit(texts)
         assert other.vocabulary_ == whole.vocabulary_ and (other.idf_ == whole.idf_).all()
@@ -123,9 +123,9 @@ def test_contract_and_refusals():
         features.transform(["a"])
     with pytest.raises(NotFitted, match="not fitted yet"):
         features.save("nowhere")
-    with pytest.raises(InvalidInput, match="is one text; pass a list"):
+    with pytest.raises(InvalidInput, match="texts is a single string; pass a list"):
         features.fit("one text")
-    with pytest.raises(InvalidInput, match=r"texts\[1\]=None is not a str"):
+    with pytest.raises(InvalidInput, match=r"texts has None at row 1; every text must be a string"):
         features.fit(["a", None])
     with pytest.raises(InvalidInput, match="no term is left"):
         TextFeatures(min_df=5).fit(["law", "sea"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -16,14 +16,12 @@ from tailwise.assigning import Rule
 from tailwise.base import TopK, XMCModel
 from tailwise.by_size import MODEL_OR_NAME, BySize
 from tailwise.data.digests import known_digests
-from tailwise.data.sequences import Sequences
-from tailwise.data.text_features import TextFeatures, TextRows
-from tailwise.display import Table, describe
+from tailwise.data.texts import check_texts, is_numeric
+from tailwise.display import describe
 from tailwise.errors import InvalidInput, NotFitted
 from tailwise.explanation import Explanation
-from tailwise.label_lists import encode_labels
+from tailwise.label_lists import indicator
 from tailwise.label_sets import LabelSets
-from tailwise.metrics.slices import label_slices
 from tailwise.models import make_model
 from tailwise.parameters import Component, OrNone, check_parameters
 from tailwise.persistence.checks import (
@@ -36,43 +34,14 @@ from tailwise.persistence.checks import (
     check_that,
 )
 from tailwise.propensity import JainPropensity, Propensity
+from tailwise.text.features import TextFeatures
+from tailwise.text.rows import TextRows
+from tailwise.text.sequences import Sequences
+from tailwise.text.suggestions import RARITIES, Suggestion, Suggestions, rarity
 from tailwise.validation import check_number
 
 MAKERS: dict[str, type[TextRows]] = {"terms": TextFeatures, "sequences": Sequences}
 """What makes rows of texts, by what a model ``reads``."""
-RARITIES = ("head", "torso", "tail")
-
-
-class Suggestion(NamedTuple):
-    """One label that a text may get."""
-
-    name: str
-    id: str
-    score: float
-    rarity: str
-    """``"head"``, ``"torso"`` or ``"tail"``: how often the label came in training."""
-
-    def __str__(self) -> str:
-        return f"{self.name}{'' if self.id == self.name else f' ({self.id})'} {self.score:.3f} {self.rarity}"
-
-
-class Suggestions(list[list[Suggestion]]):
-    """The suggestions for each text, best first: a list of lists that prints as a table."""
-
-    def table(self) -> Table:
-        """Every suggestion in a line."""
-        rows = [
-            [row if place == 0 else "", s.name, s.id, f"{s.score:.3f}", s.rarity]
-            for row, found in enumerate(self)
-            for place, s in enumerate(found)
-        ]
-        return Table("", ["text", "label", "id", "score", "rarity"], rows, left=3)
-
-    def __str__(self) -> str:
-        return str(self.table())
-
-    def _repr_html_(self) -> str:
-        return self.table().html()
 
 
 class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
@@ -324,55 +293,6 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         return hasattr(self, "rarity_")
 
 
-def is_numeric(rows: Any) -> bool:
-    """Whether these are rows of X, not texts: a sparse matrix, or a 2-D array."""
-    return sparse.issparse(rows) or (isinstance(rows, np.ndarray) and rows.ndim == 2)
-
-
-def check_texts(texts: Any) -> list[str]:
-    """``texts`` as a list of str; a table's text columns are joined by a line break, a missing cell is empty.
-
-    A single string is refused, because its letters would become rows.
-    """
-    if isinstance(texts, str):
-        raise InvalidInput("texts is a single string; pass a list of texts: [text]")
-    if hasattr(texts, "columns"):
-        columns = [[_cell(value, name) for value in texts[name]] for name in texts.columns]
-        return ["\n".join(filter(None, row)) for row in zip(*columns, strict=True)]
-    texts = list(texts)
-    for row, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise InvalidInput(f"texts has {text!r} at row {row:,}; every text must be a string")
-    return texts
-
-
-def _cell(value: Any, column: Any) -> str:
-    if isinstance(value, str):
-        return value
-    # None, and the NaN that stands for a missing cell.
-    if value is None or value != value:
-        return ""
-    raise InvalidInput(f"texts has {value!r} in column {column!r}; choose the columns that are texts: table[['title']]")
-
-
-def indicator(labels: Iterable[Iterable[str]]) -> tuple[sparse.csr_array, list[str]]:
-    """Label lists as a binary matrix with the sorted ids of its columns.
-
-    >>> Y, ids = indicator([["b", "a"], []])
-    >>> ids, Y.toarray().tolist()
-    (['a', 'b'], [[1.0, 1.0], [0.0, 0.0]])
-    """
-    rows = []
-    for row, found in enumerate(labels):
-        if isinstance(found, str):
-            raise InvalidInput(f"labels has the string {found!r} at row {row:,}; pass a list of labels for each text")
-        rows.append(sorted({str(label) for label in found}))
-    ids = sorted(set().union(*rows)) if rows else []
-    if not ids:
-        raise InvalidInput("no row has a label; a model needs rows with labels to learn from")
-    return encode_labels(rows, ids), ids
-
-
 def _names_of(ids: list[str], names: Any) -> list[str]:
     if names is None:
         return list(ids)
@@ -382,13 +302,3 @@ def _names_of(ids: list[str], names: Any) -> list[str]:
     if len(names) != len(ids):
         raise InvalidInput(f"names has {len(names):,} entries but there are {len(ids):,} labels")
     return names
-
-
-def rarity(counts: np.ndarray) -> np.ndarray:
-    """0 head, 1 torso, 2 tail for each label, as the metrics slice them: (n_labels,) int8.
-
-    >>> rarity(np.array([500, 50, 1]))
-    array([0, 1, 2], dtype=int8)
-    """
-    slices = label_slices(counts)
-    return np.select([slices["head"], slices["torso"]], [0, 1], 2).astype(np.int8)

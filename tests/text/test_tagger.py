@@ -1,15 +1,17 @@
 """Text in, label names out."""
 
+import json
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.model_selection import cross_val_score
 
 import tailwise
-from tailwise import Centroid, DiSMEC, NearestRows, Popularity, Sublinear, Tagger, metric_scorer
-from tailwise.data.text_features import TextFeatures
+from tailwise import Centroid, DiSMEC, NearestRows, Popularity, Sublinear, Tagger, TextFeatures, metric_scorer
 from tailwise.errors import InvalidInput, NotFitted
-from tailwise.tagger import indicator
+from tailwise.label_lists import indicator
+from tailwise.persistence.manifest import manifest_digest
 
 TEXTS = ["tax law", "sea fish", "fish law", "tax income", "sea cod", "nothing here"]
 LABELS = [["law", "tax"], ["fish"], ["law", "fish"], ["tax"], ["fish"], []]
@@ -166,3 +168,15 @@ def test_suggestions_print_as_a_table():
     why = tagger.explain("sea", "fish")
     assert str(why).startswith("label 0: the score 0.7071 is the sum of\n+0.7071  sea")
     assert why._repr_html_().startswith("<pre>label 0")
+
+
+def test_folders_that_name_classes_by_their_old_places_open(tagger, tmp_path):
+    tagger.save(tmp_path / "t")
+    path = tmp_path / "t" / "manifest.json"
+    text = path.read_text(encoding="utf-8")
+    for new, old in (("text.tagger", "tagger"), ("text.features", "data.text_features")):
+        assert f"tailwise.{new}:" in text
+        text = text.replace(f"tailwise.{new}:", f"tailwise.{old}:")
+    manifest = json.loads(text)
+    path.write_text(json.dumps(manifest | {"sha256": manifest_digest(manifest)}), encoding="utf-8")
+    assert tailwise.load(tmp_path / "t").suggest(TEXTS) == tagger.suggest(TEXTS)

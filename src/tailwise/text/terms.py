@@ -1,0 +1,216 @@
+"""Texts cut into terms, which there are learnt, each weighed: what :class:`~tailwise.TextFeatures` is made of.
+
+Terms are known by 64-bit hashes; their spelling is looked up once, when they are learnt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.feature_extraction.text import strip_accents_unicode
+
+from tailwise.kernels.text import terms as kernels
+from tailwise.parallel import map_blocks
+from tailwise.rows import smooth_idf, unit_rows
+
+CHARACTERS_A_BLOCK = 2_000_000
+_MANY_BLOCKS = 4
+
+
+class Folding(NamedTuple):
+    """What does not matter in a text."""
+
+    lowercase: bool = True
+    strip_accents: bool = False
+
+    def __call__(self, text: str) -> str:
+        """The text without it."""
+        text = text.lower() if self.lowercase else text
+        return strip_accents_unicode(text) if self.strip_accents else text
+
+
+class Cut(NamedTuple):
+    """How a text is cut into terms: by a kernel with its arguments, after folding."""
+
+    kernel: Any
+    arguments: tuple[Any, ...]
+    room: Callable[[int, int], int]
+    """How many terms so many characters of so many texts have at most."""
+    folding: Folding
+    spell: Callable[[str], str]
+    """The name of a term, from the piece of text that it spans."""
+
+    def __call__(self, block: Sequence[str]) -> tuple[str, kernels.Terms]:
+        """The terms of each text of a block, and the folded texts joined, in which they have their places."""
+        folded = [self.folding(text) for text in block]
+        # A newline around each text: no word touches that of another text, and every word has neighbours.
+        starts = np.cumsum([1, *(len(text) + 1 for text in folded)], dtype=np.int64)
+        joined = "\n" + "\n".join(folded) + "\n"
+        codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
+        room = self.room(codes.size, len(folded))
+        out = kernels.Terms(
+            np.empty(room, np.uint64),
+            np.empty(room, np.int64),
+            np.empty(room, np.int32),
+            np.empty(starts.size, np.int64),
+        )
+        size = self.kernel(codes, starts, _word_characters(), *self.arguments, out)
+        return joined, kernels.Terms(out.hashes[:size], out.first[:size], out.length[:size], out.indptr)
+
+
+def into_words(longest_run: int, stop_words: Sequence[str], folding: Folding) -> Cut:
+    """Runs of 1…``longest_run`` words, of which ``stop_words`` are none."""
+    keys = np.zeros(_table_size(len(stop_words)), np.uint64)
+    if stop_words:
+        alone = into_words(1, (), folding)
+        kernels.build_table(alone(stop_words)[1].hashes, keys, np.empty(keys.size, np.int32))
+    stop = {folding(word) for word in stop_words}
+
+    def spell(piece: str) -> str:
+        return piece if longest_run == 1 else " ".join(w for w in re.findall(r"\w\w+", piece) if w not in stop)
+
+    def room(size: int, texts: int) -> int:
+        return longest_run * (size // 3 + texts)
+
+    return Cut(kernels.hash_words, (longest_run, keys), room, folding, spell)
+
+
+def into_pieces(shortest: int, longest: int, folding: Folding) -> Cut:
+    """Pieces of words, with a space before and after each word."""
+    each = 2 * (longest - shortest + 1)
+    return Cut(
+        kernels.hash_pieces,
+        (shortest, longest),
+        lambda size, texts: each * (size + texts),
+        folding,
+        lambda piece: re.sub(r"\W", " ", piece),
+    )
+
+
+class Learnt(NamedTuple):
+    """Terms in the order of their columns."""
+
+    terms: list[str]
+    hashes: np.ndarray  # (n_terms,) uint64
+    idf: np.ndarray  # (n_terms,) float32
+
+
+class Limits(NamedTuple):
+    """Which terms are kept: in how many texts they must and may come, and how many at most, the most frequent."""
+
+    min_df: int | float
+    max_df: int | float
+    max_features: int | None
+
+
+def learn_terms(texts: Sequence[str], cut: Cut, limits: Limits, n_jobs: int | None) -> Learnt:
+    """The terms of ``texts`` within ``limits``, sorted by name, with their idf."""
+
+    def count_block(block: list[str]) -> tuple[str, kernels.Terms, np.ndarray, np.ndarray]:
+        joined, terms = cut(block)
+        keys = np.zeros(_table_size(terms.hashes.size), np.uint64)
+        facts = np.empty((keys.size, 4), np.int64)
+        kernels.count_distinct(terms, keys, facts)
+        used = np.flatnonzero(keys)
+        first = facts[used, 0]
+        spans = kernels.Terms(terms.hashes[first], terms.first[first], terms.length[first], terms.indptr)
+        return joined, spans, facts[used, 1], facts[used, 2]
+
+    parts = _by_block(count_block, blocks_of(texts), "Learning terms", n_jobs)
+    every = np.concatenate([spans.hashes for _, spans, _, _ in parts])
+    hashes, where, group = np.unique(every, return_index=True, return_inverse=True)
+    counts, having = (
+        np.bincount(group, np.concatenate([part[i] for part in parts]), hashes.size).astype(np.int64) for i in (2, 3)
+    )
+    n_texts = len(texts)
+    low, high = (limit * n_texts if isinstance(limit, float) else limit for limit in (limits.min_df, limits.max_df))
+    kept = np.flatnonzero((having >= low) & (having <= high))
+    names = _spelled(parts, where[kept], cut)
+    order = sorted(range(len(names)), key=names.__getitem__)
+    if limits.max_features is not None and len(order) > limits.max_features:
+        order = sorted(order, key=lambda i: -counts[kept[i]])[: limits.max_features]
+        order.sort(key=names.__getitem__)
+    chosen = kept[order]
+    return Learnt([names[i] for i in order], hashes[chosen], smooth_idf(having[chosen], n_texts))
+
+
+def _spelled(parts: list[Any], places: np.ndarray, cut: Cut) -> list[str]:
+    """The names of terms, given by their places among the distinct terms of all blocks."""
+    sizes = np.cumsum([0, *(spans.hashes.size for _, spans, _, _ in parts)])
+    block = np.searchsorted(sizes, places, side="right") - 1
+    names = []
+    for part, place in zip(block.tolist(), (places - sizes[block]).tolist(), strict=True):
+        joined, spans, _, _ = parts[part]
+        first = int(spans.first[place])
+        names.append(cut.spell(joined[first : first + int(spans.length[place])]))
+    return names
+
+
+def weigh_terms(
+    texts: Sequence[str], cut: Cut, hashes: np.ndarray, idf: np.ndarray, *, sublinear: bool, n_jobs: int | None
+) -> sparse.csr_array:
+    """TF-IDF rows of unit length, (n_texts, n_terms) float32, for the terms of these ``hashes``."""
+    keys = np.zeros(_table_size(hashes.size), np.uint64)
+    values = np.empty(keys.size, np.int32)
+    kernels.build_table(hashes, keys, values)
+
+    def count_block(block: list[str]) -> sparse.csr_array:
+        _, terms = cut(block)
+        indptr = np.empty(len(block) + 1, np.int64)
+        indices, counts = np.empty(terms.hashes.size, np.int32), np.empty(terms.hashes.size, np.float32)
+        size = kernels.count_known(terms, keys, values, hashes.size, indptr, indices, counts)
+        weights = 1.0 + np.log(counts[:size]) if sublinear else counts[:size]
+        data = (weights * idf[indices[:size]]).astype(np.float32)
+        rows = sparse.csr_array((data, indices[:size], indptr.astype(np.int32)), shape=(len(block), hashes.size))
+        return unit_rows(rows)
+
+    parts = _by_block(count_block, blocks_of(texts), "Weighing terms", n_jobs)
+    return sparse.csr_array(sparse.vstack(parts, format="csr")) if len(parts) > 1 else parts[0]
+
+
+def terms_in_order(texts: Sequence[str], cut: Cut, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The known terms of each text in their order, as numbers; text i has those at ``indptr[i]:indptr[i + 1]``."""
+    order = np.argsort(hashes)
+    numbers: list[np.ndarray] = []
+    counts: list[np.ndarray] = []
+    for block in blocks_of(texts):
+        terms = cut(block)[1]
+        place = np.minimum(np.searchsorted(hashes, terms.hashes, sorter=order), hashes.size - 1)
+        known = hashes[order[place]] == terms.hashes
+        numbers.append(order[place][known])
+        counts.append(np.diff(np.append(0, np.cumsum(known))[terms.indptr]))
+    return np.concatenate(numbers), np.append(0, np.cumsum(np.concatenate(counts)))
+
+
+def blocks_of(texts: Sequence[str]) -> list[list[str]]:
+    """The texts in blocks of a few megabytes; none where there is no text but an empty one."""
+    blocks: list[list[str]] = [[]]
+    size = 0
+    for text in texts:
+        if size > CHARACTERS_A_BLOCK:
+            blocks.append([])
+            size = 0
+        blocks[-1].append(text)
+        size += len(text)
+    return blocks
+
+
+def _by_block(function: Callable[[list[str]], Any], blocks: list[list[str]], doing: str, n_jobs: int | None) -> Any:
+    return map_blocks(function, blocks, n_jobs=n_jobs, description=doing if len(blocks) > _MANY_BLOCKS else "")
+
+
+@lru_cache(maxsize=1)
+def _word_characters() -> np.ndarray:
+    """For each code point whether it belongs to words, as ``\\w`` of Python's re has it."""
+    table = np.fromiter((chr(code).isalnum() for code in range(0x110000)), np.bool_, 0x110000)
+    table[ord("_")] = True
+    return table
+
+
+def _table_size(entries: int) -> int:
+    return 1 << max(4, int(2 * entries + 1).bit_length())
