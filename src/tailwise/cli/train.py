@@ -38,6 +38,9 @@ def train(
         typer.Option("--holdout", min=0, max=0.9, help="Hold out this share of the rows, and judge the model on them."),
     ] = 0.0,
     propensity: inputs.PropensityName = None,
+    keep: Annotated[
+        bool, typer.Option("--keep-training-data", help="Keep the rows with the model, for `tailwise learn`.")
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is there already.")] = False,
     reading: inputs.Reading = inputs.UNTOLD,
     seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
@@ -73,7 +76,9 @@ def train(
         held.append(rows.take(test))
         return rows.take(training)
 
-    tagger = make_tagger(model, settings or [], feature_settings or [], tail=tail, seed=seed, propensity=propensity)
+    tagger = make_tagger(
+        model, settings or [], feature_settings or [], tail=tail, seed=seed, propensity=propensity, keep=keep
+    )
     facts = train_tagger(tagger, read, model_path, overwrite=overwrite)
     for rows in held:
         result = judge_one(model_path.resolve().name, tagger, rows, default_metrics())

@@ -12,7 +12,7 @@ from tailwise.data.texts import check_texts
 from tailwise.errors import InvalidInput, argument
 from tailwise.parameters import Flag, Integer, OrNone, check_parameters
 from tailwise.persistence.checks import check_exact, check_finite, check_strings, check_that
-from tailwise.rows import unit_rows
+from tailwise.rows import smooth_idf, unit_rows
 from tailwise.text.rows import CountOrShare, Lengths, TextRows, Words
 from tailwise.text.terms import (
     Cut,
@@ -126,6 +126,32 @@ class TextFeatures(TextRows):
                 f"no term is left of {len(texts):,} texts with {argument('min_df', self.min_df)} and "
                 f"{argument('max_df', self.max_df)}; lower min_df or raise max_df"
             )
+        return self
+
+    def update(self, texts: Sequence[str], n_known: int) -> Self:
+        """Take in the words of more ``texts`` than the first ``n_known``, in new columns at the end.
+
+        Old columns keep their place and idf, so that rows made before stay valid. A new word comes in as many of the
+        new texts as ``min_df`` says. With ``char_ngrams`` no column is added: pieces of words stand for new words.
+
+        >>> features = TextFeatures(min_df=1).fit(["law of the sea"]).update(["tax law"], n_known=1)
+        >>> list(features.get_feature_names_out())
+        ['law', 'of', 'sea', 'the', 'tax']
+        """
+        self._check_is_fitted()
+        texts = check_texts(texts)
+        if self.char_ngrams is not None or not len(texts):
+            return self
+        found = learn_terms(texts, self._cuts()[0], Limits(self.min_df, self.max_df, None), self.n_jobs)
+        new = np.flatnonzero(~np.isin(found.hashes, self.hashes_))
+        if self.max_features is not None:
+            new = new[: max(0, self.max_features - len(self.vocabulary_))]
+        # learn_terms weighs by the new texts alone: 1 + n_having of them is (1 + n_new) / e^(idf - 1).
+        having = (1.0 + len(texts)) / np.exp(found.idf[new].astype(np.float64) - 1.0) - 1.0
+        self.vocabulary_ = self.vocabulary_ + [found.terms[i] for i in new]
+        self.hashes_ = np.concatenate([self.hashes_, found.hashes[new]])
+        self.idf_ = np.concatenate([self.idf_, smooth_idf(having, n_known + len(texts))])
+        self.n_words_ = len(self.vocabulary_)
         return self
 
     def transform(self, texts: Sequence[str]) -> sparse.csr_array:

@@ -203,9 +203,8 @@ def _count_losses(labels, lanes, lane, scores):
 def _adopt(rows, labels, start, lanes, lane, sets, scores, options):
     """The working set of old weights: every positive, and every negative with a loss.
 
-    A known row gets the α that its loss has at the optimum, 2 C max(0, 1 - s) for the squared hinge, so that its dual
-    gradient is 0; a new row gets 0. Weights stay what they are: what pruning took from ``Σ α_i z_i x_i`` is left out
-    of the descent.
+    A known row gets the α that its loss has at the optimum, 2 C max(0, 1 - s) for the squared hinge; a new row gets 0.
+    Weights and bias become those of the α, all times the number that makes the dual objective largest.
     """
     label = lanes.label[lane]
     bit = np.uint16(1 << lane)
@@ -231,6 +230,38 @@ def _adopt(rows, labels, start, lanes, lane, sets, scores, options):
         sets.alphas[lane, n] = alpha
     lanes.size[lane] = size
     lanes.rounds[lane] = 1
+    _weigh(rows, lanes, lane, sets, options)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _weigh(rows, lanes, lane, sets, options):
+    """Weights and bias from the α of a working set, scaled; with L1 unscaled, for descent makes those anew."""
+    for a in range(lane, lanes.weights.shape[0], LANES):
+        lanes.weights[np.uint64(a)] = 0
+    total = gain = square = 0.0
+    for n in range(lanes.size[lane]):
+        row, cost, alpha = sets.rows[lane, n], sets.costs[lane, n], sets.alphas[lane, n]
+        if alpha > 0:
+            step = alpha if cost > 0 else -alpha
+            for a in range(np.uint64(rows.indptr[row]), np.uint64(rows.indptr[row + 1])):
+                lanes.weights[np.uint64(rows.indices[a]) * np.uint64(LANES) + np.uint64(lane)] += step * rows.data[a]
+            total += step
+            gain += alpha - step * options.bias_centre
+            square += alpha * alpha / (2 * abs(cost)) if options.loss == SQUARED_HINGE else 0.0
+    scale_squared = options.bias_scale * options.bias_scale
+    square += scale_squared * total * total
+    for a in range(lane, lanes.weights.shape[0], LANES):
+        square += lanes.weights[np.uint64(a)] * lanes.weights[np.uint64(a)]
+    share = np.float32(1)
+    if options.l1 == 0 and square > 0:
+        share = np.float32(max(0.0, gain / square))
+        if options.loss != SQUARED_HINGE:
+            share = min(share, np.float32(1))
+    for n in range(lanes.size[lane]):
+        sets.alphas[lane, n] *= share
+    for a in range(lane, lanes.weights.shape[0], LANES):
+        lanes.weights[np.uint64(a)] *= share
+    lanes.bias[lane] = options.bias_centre + scale_squared * total * share
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
