@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from tailwise.changes import Change
+from tailwise.changes import Change, check_solved_rows, labels_to_solve, solved_rows
 from tailwise.errors import InvalidInput
 from tailwise.kernels.solvers.problems import NO_START, Labels, Rows, Start, Weights, pack_rows
 from tailwise.kernels.sparse.csr import csr_parts
@@ -16,12 +16,8 @@ from tailwise.linear.model import LinearModel
 from tailwise.linear.weight_store import WeightStore
 from tailwise.parallel import map_blocks
 from tailwise.parameters import Constraint, Number
-from tailwise.persistence.checks import check_exact, check_range
 from tailwise.validation import as_rng, check_number, label_counts
 
-_GROWTH = 0.15
-"""An update solves a label again when so many new rows for each known one have come: a label of a thousand rows does
-not change for ten more, and over the years each is solved a few dozen times."""
 _LITTLE = {"max_rounds": 3, "max_sweeps": 5}
 
 
@@ -125,14 +121,13 @@ class OneVsRest(LinearModel):
 
     def _update(self, change: Change) -> int:
         n_rows, n_labels = change.Y.shape
-        solved = np.full(n_labels, change.n_known) if self.solved_rows_ is None else self.solved_rows_
-        solved = np.append(solved, np.zeros(n_labels - solved.size, np.int64)).astype(np.int64)
+        solved = solved_rows(self.solved_rows_, change)
         old = self.weights_.T.tocsr()
         old = sparse.csr_array(sparse.vstack([old, sparse.csr_array((n_labels - old.shape[0], old.shape[1]))]))
         bias = np.append(self.bias_, np.full(n_labels - self.bias_.size, -np.inf)).astype(np.float32)
 
         problem = self._problem(change.X, change.Y, np.ones(n_rows))
-        again = _labels_to_solve(problem.by_label, solved, change.relabelled)
+        again = labels_to_solve(change, solved)
         anew = np.union1d(np.intersect1d(again, change.relabelled), again[np.isneginf(bias[again])])
         resumed = np.setdiff1d(again, anew)
         kept = np.flatnonzero(~np.isneginf(bias) & (self.label_counts_ > 0))
@@ -176,8 +171,7 @@ class OneVsRest(LinearModel):
     def _check_state(self) -> None:
         super()._check_state()
         check_number("C_", self.C_, low=0)
-        if self.solved_rows_ is not None:
-            check_range("solved_rows_", check_exact("solved_rows_", self.solved_rows_, np.int64, (self.n_labels_,)), 0)
+        check_solved_rows(self.solved_rows_, self.n_labels_)
 
 
 class _Problem(NamedTuple):
@@ -202,17 +196,6 @@ class _Old(NamedTuple):
         own = sparse.csr_array(self.weights[block])
         own.sort_indices()
         return Start(own.indptr, own.indices, own.data, self.bias[block], self.n_known[block])
-
-
-def _labels_to_solve(by_label: sparse.csc_array, solved: np.ndarray, relabelled: np.ndarray) -> np.ndarray:
-    """The labels with rows that a known row got or lost, or that have grown by ``_GROWTH`` since they were solved."""
-    n_labels = by_label.shape[1]
-    counts = np.diff(by_label.indptr)
-    label_of = np.repeat(np.arange(n_labels), counts)
-    news = np.bincount(label_of[by_label.indices >= solved[label_of]], minlength=n_labels)
-    again = (news > 0) & (news >= _GROWTH * (counts - news))
-    again[relabelled] = True
-    return np.flatnonzero(again & (counts > 0))
 
 
 def _labels_of(

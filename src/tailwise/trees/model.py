@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
+from tailwise.changes import Change, check_solved_rows, labels_to_solve, solved_rows
 from tailwise.explanation import Explanation, Part, margin_explanation, not_ranked
 from tailwise.kernels.solvers.problems import LOGISTIC, SQUARED_HINGE, Options
 from tailwise.kernels.solvers.solve import DEFAULT_C, solve_block
@@ -21,6 +23,7 @@ from tailwise.trees.explaining import path_to, unpack_labels, unpack_node
 from tailwise.trees.searching import find_labels, find_visitors
 from tailwise.trees.structure import LabelTree, tree_from_user
 from tailwise.trees.training import join_trees, train_tree
+from tailwise.trees.updating import Leaves, held_labels, read_leaves, regrow
 from tailwise.trees.weighting import leaf_costs
 from tailwise.validation import as_rng, check_number
 
@@ -43,7 +46,8 @@ class LabelTreeModel(XMCModel):
     The probability of a label is that of its own edge times those of the edges above it to the power of
     ``path_weight_``, averaged over trees. An edge's margin ``s = w·x + b`` becomes the probability
     ``exp(-max(0, 1 - s)²)`` (squared hinge) or ``1/(1 + e^-s)`` (logistic). Prediction follows the ``beam`` most
-    probable nodes of each depth.
+    probable nodes of each depth. An update solves the edges between nodes, which are few, and those of labels that have
+    new rows to speak of or rows that changed; a new label hangs where most of its rows end.
     """
 
     _parameters = {
@@ -77,6 +81,7 @@ class LabelTreeModel(XMCModel):
     n_jobs: int | None
     chunks_: Chunks
     path_weight_: float
+    solved_rows_: np.ndarray | None = None
 
     @abstractmethod
     def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, seeds: list[int]) -> list[LabelTree]:
@@ -86,18 +91,49 @@ class LabelTreeModel(XMCModel):
         return UNIT_LENGTH if self.normalize else AS_THEY_ARE
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        C = DEFAULT_C[self.loss] if self.C is None else self.C
-        label_costs = C * leaf_costs(self.weighting, self.propensity, Y)
         if self.tree is None:
             seeds = as_rng(self.random_state).integers(2**31, size=self.n_trees).tolist()
             trees = self._grow(X if self.normalize else unit_rows(X), Y, seeds)
         else:
             trees = [tree_from_user(self.tree, self.label_counts_)]
-        options = Options(loss=self.loss, tol=self.tol, prune=self.prune, **EFFORT[self.loss])
         self.path_weight_ = PATH_WEIGHTS[self.negatives]
+        self.solved_rows_ = None
+        self.chunks_ = self._train(X, Y, trees, [None] * len(trees))
+
+    def _update(self, change: Change) -> int:
+        n_labels, n_trees = change.Y.shape[1], self.chunks_.roots.size
+        solved = solved_rows(self.solved_rows_, change)
+        again = labels_to_solve(change, solved)
+        trees = [self._regrow(tree, change) for tree in range(n_trees)]
+        chosen = np.zeros(n_labels, bool)
+        chosen[again] = True
+        old = [read_leaves(self.chunks_, tree, chosen, change.X.shape[1]) for tree in range(n_trees)]
+        self.chunks_ = self._train(change.X, change.Y, trees, old)
+        solved[again] = change.Y.shape[0]
+        self.solved_rows_ = solved
+        return again.size
+
+    def _regrow(self, tree: int, change: Change) -> LabelTree:
+        """The tree with new labels where their rows end, by the classifiers so far."""
+        unheld = ~held_labels(self.chunks_, tree, change.Y.shape[1])
+        rows = np.flatnonzero(change.Y @ unheld.astype(np.float32))
+        n_old = 64 * int(np.diff(self.chunks_.first_word).max(initial=0)) or change.X.shape[1]
+        alone = self.chunks_._replace(roots=self.chunks_.roots[tree : tree + 1])
+        top = self._search(alone, sparse.csr_array(change.X[rows][:, :n_old]), 1)
+        rows_of = sparse.csr_array((change.Y[rows] * unheld.astype(np.float32)).T.tocsr())
+        rows_of.eliminate_zeros()
+        return regrow(self.chunks_, tree, top, rows_of, self.label_counts_)
+
+    def _train(
+        self, X: sparse.csr_array, Y: sparse.csr_array, trees: list[LabelTree], old: Sequence[Leaves | None]
+    ) -> Chunks:
+        """The classifiers of ``trees``, but for those of labels that stay as they are in ``old``."""
+        C = DEFAULT_C[self.loss] if self.C is None else self.C
+        label_costs = C * leaf_costs(self.weighting, self.propensity, Y)
+        options = Options(loss=self.loss, tol=self.tol, prune=self.prune, **EFFORT[self.loss])
         name = type(self).__name__
         trained = []
-        for number, tree in enumerate(trees, start=1):
+        for number, (tree, leaves) in enumerate(zip(trees, old, strict=True), start=1):
             at_label = tree.target < 0
             positive = np.full(tree.target.size, C)
             positive[at_label] = label_costs[~tree.target[at_label]]
@@ -114,16 +150,18 @@ class LabelTreeModel(XMCModel):
                     (positive, np.full(tree.target.size, C)),
                     lambda rows, labels: solve_block(rows, labels, options),
                     visit=visit if self.negatives == "beam" else None,
+                    old=leaves,
                     n_jobs=self.n_jobs,
                     description=f"Training {name}, tree {number} of {len(trees)}",
                 )
             )
-        self.chunks_ = join_trees(trained)
+        return join_trees(trained)
 
     def _check_state(self) -> None:
         super()._check_state()
         check_chunks(self.chunks_, self._n_seen, self.n_labels_)
         check_number("path_weight_", self.path_weight_, low=0)
+        check_solved_rows(self.solved_rows_, self.n_labels_)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         check_number("beam", self.beam, integer=True, low=1)
