@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from copy import copy
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -135,7 +136,11 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
         self._check_updates()
         known = check_known(known, self.n_features_in_, self.label_counts_, owner)
         Y, label_names = more_labels(Y, getattr(self, "label_names_in_", None))
-        change = join_rows(known, X, Y, rows, owner=owner)
+        self._apply(join_rows(known, X, Y, rows, owner=owner), label_names)
+        return self
+
+    def _apply(self, change: Change, label_names: np.ndarray | None = None) -> None:
+        """Learn a change whose rows are as a caller passes them, checked; whole or not at all."""
         before = dict(self.__dict__)
         try:
             if change.X.shape[1] > self.n_features_in_:
@@ -151,7 +156,12 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
-        return self
+
+    def updated(self, change: Change) -> Self:
+        """A copy that has learnt ``change``, for models that this one is a part of; it stays as it is."""
+        new = copy(self)
+        new._apply(change)
+        return new
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model as a folder that :func:`tailwise.load` opens; atomic, no pickle."""

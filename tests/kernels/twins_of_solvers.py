@@ -227,7 +227,9 @@ TWINS = {
     svm.solve_svm: Twin(
         best_svm,
         resumed(problems([SQUARED_HINGE, HINGE]) | problems([HINGE], l1=(0.3,)) | problems([HINGE], centre=0.0)),
-        seen=lambda result, rows, labels, start, options: objectives(result, rows, labels, options, **svm_form(options)),
+        seen=lambda result, rows, labels, start, options: objectives(
+            result, rows, labels, options, **svm_form(options)
+        ),
         rtol=3e-3,
         atol=1e-3,
         examples=12,
@@ -243,7 +245,9 @@ TWINS = {
     l1.solve_l1: Twin(
         best_l1,
         resumed(problems([SQUARED_HINGE])).map(lambda p: (p[0], to_columns(p[0], p[0].features.size), *p[1:])),
-        seen=lambda result, rows, columns, labels, start, options: objectives(result, rows, labels, options, l1=1.0, l2=0.0),
+        seen=lambda result, rows, columns, labels, start, options: objectives(
+            result, rows, labels, options, l1=1.0, l2=0.0
+        ),
         rtol=3e-3,
         atol=2e-3,
         examples=12,

@@ -10,6 +10,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from tailwise.base import TopK, XMCModel
+from tailwise.changes import Change
 from tailwise.explanation import Explanation
 from tailwise.metrics import label_slices
 from tailwise.parameters import Choice, Integer
@@ -165,6 +166,10 @@ class Calibrated(Wrapper):
         self.bin_edges_ = self._choose_edges(seen)
         self.curves_ = self._fit_curves(seen, scores, hits)
         self.calibration_error_ = self._report(candidates, seen, hits)
+
+    def _update(self, change: Change) -> int:
+        # What a score means changes slowly: the curves stay, and labels move to the bin of their new frequency.
+        return self._update_base(change)
 
     def _choose_edges(self, seen: np.ndarray) -> np.ndarray:
         if self.per == "model" or not seen.size:

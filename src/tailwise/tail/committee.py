@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import Models, TopK, XMCModel
+from tailwise.changes import Change
 from tailwise.persistence.checks import check_kind, check_that
 from tailwise.tail.candidates import Candidates, gather_candidates
 from tailwise.tail.folds import N_FOLDS, Folds, out_of_fold, split_folds
@@ -36,6 +37,16 @@ class Committee(XMCModel):
         tops = [out_of_fold(member, X, Y, width, folds) for member in members]
         self.members_ = [member.fit(X, Y) for member in members]
         return gather_candidates(tops, self.n_labels_), folds
+
+    def _check_updates(self) -> None:
+        super()._check_updates()
+        for member in self.members_:
+            member._check_updates()
+
+    def _update(self, change: Change) -> int:
+        # Members learn; how their word is weighed, which took trainings out of fold, stays.
+        self.members_ = [member.updated(change) for member in self.members_]
+        return max(member.n_learnt_again for member in self.members_)
 
     def _check_state(self) -> None:
         super()._check_state()

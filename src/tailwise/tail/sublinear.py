@@ -5,6 +5,7 @@ from __future__ import annotations
 from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
+from tailwise.changes import Change
 from tailwise.explanation import Explanation
 from tailwise.parameters import Number
 from tailwise.rows import RowView
@@ -52,6 +53,9 @@ class Sublinear(Wrapper):
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         self.base_ = self._fresh_base().fit(X, Y)
+
+    def _update(self, change: Change) -> int:
+        return self._update_base(change)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         return self.base_.predict_topk(X, k)

@@ -48,4 +48,6 @@ class TrainingData(NamedTuple):
         X = check_kind("X of training_", self.X, sparse.csr_array)
         check_finite("X of training_", check_matrix("X of training_", X, (n_rows, n_features)).data)
         Y = check_kind("Y of training_", self.Y, sparse.csr_array)
-        check_that((check_matrix("Y of training_", Y, (n_rows, n_labels)).data == 1).all(), "Y of training_ has no ones")
+        check_that(
+            (check_matrix("Y of training_", Y, (n_rows, n_labels)).data == 1).all(), "Y of training_ has no ones"
+        )
