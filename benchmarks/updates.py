@@ -145,9 +145,8 @@ def main(arguments: list[str]) -> None:
     for name in [a for a in arguments if a != "tibkat"] or ["dismec"]:
         for step in tibkat(name) if texts else eurlex(name):
             steps.append(step)
-            cells = "  ".join(
-                f"{m.upper()} {step.updated[m]:.2f} ({step.updated[m] - step.anew[m]:+.2f})" for m in METRICS
-            )
+            drift = {m: step.updated[m] - step.anew[m] for m in METRICS}
+            cells = "  ".join(f"{m.upper()} {step.updated[m]:.2f} ({drift[m]:+.2f})" for m in METRICS)
             print(
                 f"{step.model}  {step.rows:,} rows  {step.learnt_again:,} of {step.labels:,} labels  "
                 f"CPU-s {step.update_cpu:.2f} / {step.anew_cpu:.2f} = {step.update_cpu / step.anew_cpu:.2f}  {cells}",

@@ -65,7 +65,7 @@ def join_rows(
     there = np.arange(old_X.shape[0])
     there[place[replaces]] = old_X.shape[0] + np.flatnonzero(replaces)
     order = np.append(there, old_X.shape[0] + np.flatnonzero(~replaces))
-    whole = [_stack(old, new)[order] for old, new in ((old_X, X), (old_Y, Y))]
+    all_X, all_Y = (sparse.csr_array(_stack(old, new)[order]) for old, new in ((old_X, X), (old_Y, Y)))
     gone_X, gone_Y = (sparse.csr_array(part[place[replaces]]) for part in (old_X, old_Y))
     come_X, come_Y = (sparse.csr_array(part[replaces]) for part in (X, Y))
     reads_otherwise = np.diff(sparse.csr_array(gone_X != come_X).indptr) > 0
@@ -74,7 +74,7 @@ def join_rows(
         sparse.csr_array(gone_Y[reads_otherwise]).indices,
         sparse.csr_array(come_Y[reads_otherwise]).indices,
     ]
-    return Change(*whole, old_X.shape[0], np.unique(np.concatenate(relabelled)))
+    return Change(all_X, all_Y, old_X.shape[0], np.unique(np.concatenate(relabelled)))
 
 
 def solved_rows(kept: np.ndarray | None, change: Change) -> np.ndarray:

@@ -91,6 +91,10 @@ class RankNet(Wrapper):
         "n_folds": N_FOLDS,
     }
 
+    W1_: np.ndarray
+    W2_: np.ndarray
+    b1_: np.ndarray
+
     def __init__(
         self,
         base: XMCModel,

@@ -22,8 +22,8 @@ class TrainingData(NamedTuple):
     @classmethod
     def of(cls, rows: Any, X: Any, Y: Any) -> TrainingData:
         """Of ``rows``, texts or rows of X, that became ``X``."""
-        kept = (sparse.csr_array(part, dtype=np.float32) for part in (X, Y))
-        return cls(*kept, row_digests(rows))
+        X, Y = (sparse.csr_array(part, dtype=np.float32) for part in (X, Y))
+        return cls(X, Y, row_digests(rows))
 
     def places(self, rows: Any) -> np.ndarray:
         """The number of the training row that each of ``rows`` is, -1 where it is new: (n,) int64.
@@ -48,6 +48,5 @@ class TrainingData(NamedTuple):
         X = check_kind("X of training_", self.X, sparse.csr_array)
         check_finite("X of training_", check_matrix("X of training_", X, (n_rows, n_features)).data)
         Y = check_kind("Y of training_", self.Y, sparse.csr_array)
-        check_that(
-            (check_matrix("Y of training_", Y, (n_rows, n_labels)).data == 1).all(), "Y of training_ has no ones"
-        )
+        values = check_matrix("Y of training_", Y, (n_rows, n_labels)).data
+        check_that((values == 1).all(), "Y of training_ has other values than 1")

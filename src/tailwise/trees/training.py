@@ -47,7 +47,8 @@ def train_tree(
     An edge's positives are the rows with a label below the edge, its negatives the other rows with a label below its
     node. ``visit``, if given, gets the classifiers of the edges between nodes and returns a CSR (n_nodes, n_samples) of
     the rows that a search brings to each node: the edges to labels have these as negatives too. ``edge_costs`` gives C
-    of the positives and of the negatives of each edge. ``old``, if given, has edges to labels that stay. Memory: the result twice, and the rows of one node a thread.
+    of the positives and of the negatives of each edge. ``old``, if given, has edges to labels that stay.
+    Memory: the result twice, and the rows of one node a thread.
     """
     rows_of = Y.T.tocsr()[tree.order]
     all_rows = csr_parts(X)

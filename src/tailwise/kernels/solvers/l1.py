@@ -55,7 +55,8 @@ class _Label(NamedTuple):
 def solve_l1(rows, columns, labels, start, options):
     """Solve every label of ``labels``; takes and returns the same as :func:`tailwise.kernels.solvers.svm.solve_svm`.
 
-    ``columns`` are the same rows by feature, only read. Old weights in ``start`` are where a label begins. ``options.tol`` is the largest violation of a feature's
+    ``columns`` are the same rows by feature, only read. Old weights in ``start`` are where a label begins.
+    ``options.tol`` is the largest violation of a feature's
     optimality condition, in units of the penalty; the loss is the squared hinge whatever ``options`` says.
     """
     n_labels = labels.indptr.shape[0] - 1

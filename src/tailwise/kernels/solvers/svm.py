@@ -70,7 +70,8 @@ def solve_svm(rows, labels, start, options):
 
     A label's weights are ``values[begin : begin + count]``. They depend neither on the other labels of the block
     nor on their order: a lane whose label is done takes the next one, and lanes never exchange anything.
-    Positions ascend within a label; ``rows``, ``labels`` and ``start`` (features in local numbers) are only read; ``options`` has numbers only, and a loss of
+    Positions ascend within a label; ``rows``, ``labels`` and ``start`` (features in local numbers) are only read;
+    ``options`` has numbers only, and a loss of
     ``SQUARED_HINGE`` or ``HINGE``. :func:`tailwise.kernels.solvers.solve.solve_block` puts the result in order.
     """
     n_labels = labels.indptr.shape[0] - 1
