@@ -68,8 +68,8 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
     -----
     After ``fit``: ``model_``, ``features_``, ``propensity_``, ``label_ids_``, ``label_names_``, ``rarity_`` (0 head, 1
     torso, 2 tail for each label), ``row_digests_`` (eight bytes a training row, by which ``tailwise evaluate`` knows
-    rows again), ``training_`` (a :class:`~tailwise.text.training_data.TrainingData`, or None). A tagger fitted on rows of
-    X takes rows of X, and ``features_`` is None.
+    rows again), ``training_`` (a :class:`~tailwise.text.training_data.TrainingData`, or None). A tagger fitted on rows
+    of X takes rows of X, and ``features_`` is None.
 
     Examples
     --------
