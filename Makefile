@@ -49,7 +49,7 @@ peers: .venv-peers/.installed .venv-pecos/.installed
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(call PIP_INSTALL,$(VENV)) --constraint constraints.txt --editable '.[neural,ann,report,parquet,excel,skos,download,dev]'
+	$(call PIP_INSTALL,$(VENV)) --constraint constraints.txt --editable '.[neural,ann,report,parquet,excel,skos,download,audit,dev]'
 	@touch $@
 
 # Peers keep to themselves: their pins must not reach ours. One that does not install is absent, not an error.

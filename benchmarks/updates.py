@@ -1,8 +1,10 @@
 """Does a model that learns step by step stay as good as one trained anew? ``python -m benchmarks updates [model …]``.
 
-Half of the training rows of EURLex-4K come first, in a random order, then in five steps each time a tenth more rows. After each step: P@k and PSP@k on the test rows (propensities of all training rows) of the model that was updated
-and of one trained anew on the same rows, and the CPU-seconds of both. Models by their names, ``dismec`` by default; a
-number is how many steps; ``tibkat`` among them takes 20,000 English records of TIBKAT from ``../shared/data`` as texts in place of EURLex-4K.
+Half of the training rows of EURLex-4K come first, in a random order, then in five steps each time a tenth more rows.
+After each step: P@k and PSP@k on the test rows (propensities of all training rows) of the model that was updated and of
+one trained anew on the same rows, and the CPU-seconds of both. Models by their names, ``dismec`` by default; a number is
+how many steps; ``tibkat`` among them takes 20,000 English records of TIBKAT from ``../shared/data`` as texts in place of
+EURLex-4K.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
     A subclass writes ``_fit(X, Y)`` and ``_predict_topk(X, k)``, and ``_see_rows``, ``_explain``, ``_label_weights``
     and ``_update`` where it has an answer. All get checked input (canonical float32 CSR, ``1 <= k <= n_labels_``) and
     see rows as ``_see_rows`` says. Parameters are set in ``__init__``, constrained by ``_parameters`` and never changed
-    by ``fit``; what ``fit`` learns ends in ``_`` and is what ``save`` keeps. The same ``random_state`` gives the same bits for
-    every ``n_jobs``. Nothing is ever densified to rows × labels.
+    by ``fit``; what ``fit`` learns ends in ``_`` and is what ``save`` keeps. The same ``random_state`` gives the same
+    bits for every ``n_jobs``. Nothing is ever densified to rows × labels.
     """
 
     _parameters: ClassVar[dict[str, Constraint]] = {}

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailwise.display import Table
-from tailwise.experiments.report.page import page
-from tailwise.experiments.report.svg import Axis, Chart, spanning
+from tailwise.pages.page import page
+from tailwise.pages.svg import Axis, Chart, spanning
 
 values = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=8)
 

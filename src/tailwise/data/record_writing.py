@@ -56,7 +56,7 @@ def write_records(
                 file.write(json.dumps({"text": text, "labels": list(row)}, ensure_ascii=False).encode() + b"\n")
         else:
             cells = _cells(path, texts, labels, label_separator)
-            _write_delimited(file, chain([("text", "labels")], cells), _DELIMITERS[format], spreadsheet_safe)
+            write_delimited(file, chain([("text", "labels")], cells), _DELIMITERS[format], spreadsheet_safe)
 
 
 def write_rows(
@@ -75,7 +75,7 @@ def write_rows(
                 file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
         else:
             cells = chain([tuple(rows[0])], (tuple(row.values()) for row in rows))
-            _write_delimited(file, cells, delimiter or _DELIMITERS[format], quoting=quoting)
+            write_delimited(file, cells, delimiter or _DELIMITERS[format], quoting=quoting)
 
 
 def _check_record(path: str | Path, number: int, text: str, row: Sequence[str]) -> None:
@@ -113,13 +113,14 @@ def _read_otherwise(cell: str, separator: str, row: Sequence[str]) -> bool:
         return True
 
 
-def _write_delimited(
+def write_delimited(
     file: Any,
     rows: Iterable[Sequence[str]],
     delimiter: str,
     spreadsheet_safe: bool = False,
     quoting: str | None = None,
 ) -> None:
+    """Write rows of cells to a binary ``file``, in UTF-8; ``spreadsheet_safe`` as in :func:`write_records`."""
     out = io.TextIOWrapper(file, encoding="utf-8", newline="")
     usual: Any = (csv.QUOTE_NONE, csv.QUOTE_NONE) if quoting == "none" else (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
     plain, quoted = (

@@ -105,9 +105,7 @@ def compute(shared: tuple[Record, Dataset], cell: Record, n_jobs: int | None) ->
     return {"a": truth.a, "rounds": rounds}
 
 
-def apply_answers(
-    Y: sparse.csr_array, questions: Questions, answers: Answers
-) -> tuple[sparse.csr_array, np.ndarray]:
+def apply_answers(Y: sparse.csr_array, questions: Questions, answers: Answers) -> tuple[sparse.csr_array, np.ndarray]:
     """The labels with what most reviewers of a question said, and the rows that changed.
 
     >>> one = np.zeros(1, np.int32)
@@ -167,9 +165,7 @@ def summarise(settings: Record, results: list[Record], prepared: Callable[[], An
     for number in range(settings["rounds"] + 1):
         at = [result["rounds"][number] for result in results]
         names = results[0]["rounds"][min(1, settings["rounds"])]
-        rows.append(
-            {name: round(float(np.mean([r.get(name, np.nan) for r in at])), 4) for name in names}
-        )
+        rows.append({name: round(float(np.mean([r.get(name, np.nan) for r in at])), 4) for name in names})
     return Summary(rows, _findings(settings, rows, results), {"loop": _plot(rows)})
 
 

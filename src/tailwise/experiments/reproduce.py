@@ -16,9 +16,9 @@ from tailwise.display import Table
 from tailwise.errors import DownloadError, InvalidInput
 from tailwise.experiments.methods import Method
 from tailwise.experiments.published import published
-from tailwise.experiments.report.page import page
 from tailwise.measure import measured
 from tailwise.metrics import evaluate
+from tailwise.pages.page import page
 from tailwise.propensity import JainPropensity
 from tailwise.validation import label_counts
 

@@ -3,6 +3,7 @@
 from tailwise.propensity.evidence import (
     propensity_from_audit,
     propensity_from_hierarchy,
+    propensity_from_pairs,
     propensity_from_substitutes,
 )
 from tailwise.propensity.fitting import CurveFit, EstimatedPropensity
@@ -36,6 +37,7 @@ __all__ = [
     "named_propensity",
     "propensity_from_audit",
     "propensity_from_hierarchy",
+    "propensity_from_pairs",
     "propensity_from_substitutes",
     "propensity_weights",
     "resolve_propensity",

@@ -11,7 +11,8 @@ from tailwise.errors import InvalidInput
 from tailwise.matrices import canonical_csr
 from tailwise.parallel import row_blocks
 from tailwise.propensity.fitting import EstimatedPropensity, LabelEvidence, fit_propensity
-from tailwise.validation import check_labels, check_number, label_counts
+from tailwise.propensity.pairs import PairEvidence, fit_pairs
+from tailwise.validation import as_rng, check_labels, check_number, label_counts
 
 _LABELS_A_BLOCK = 4096
 
@@ -130,6 +131,99 @@ def propensity_from_audit(Y_observed: Any, Y_complete: Any, Y_train: Any = None,
     pairs = found[used].astype(np.float64), relevant[used].astype(np.float64)
     evidence = LabelEvidence("an audit", frequency, pairs[0], pairs[1], n_samples, False)
     return fit_propensity(evidence, **options).fit(sparse.vstack([train, observed], format="csr"))
+
+
+def propensity_from_pairs(
+    Y: Any,
+    rows: Any,
+    labels: Any,
+    relevant: Any,
+    weight: Any,
+    *,
+    fold: Any = None,
+    confidence: float = 0.95,
+    n_bootstrap: int = 200,
+    random_state: Any = 0,
+) -> EstimatedPropensity:
+    """Fit (A, B) to pairs (row, label) that a person checked and that were drawn with known probability.
+
+    ``p = recorded / (recorded + missing)`` in bins of label frequency: recorded pairs are those of ``Y``, as far as
+    checked ones are right; missing pairs are counted by ``Σ weight`` over unrecorded pairs found relevant. Intervals
+    come from the Bayesian bootstrap over rows: each row with all its pairs gets an exponential weight.
+
+    Parameters
+    ----------
+    Y : (n_samples, n_labels) binary matrix
+        The observed training labels.
+    rows, labels : (n_pairs,) int
+        The pairs that were checked; whether one is recorded, ``Y`` tells.
+    relevant : (n_pairs,) numbers
+        1 where the label belongs to the row, 0 where not; or an estimate of that, which may leave [0, 1].
+    weight : (n_pairs,) numbers
+        How many pairs each stands for: 1 over the probability with which it was drawn.
+    fold : (n_samples,) int, or None
+        Folds of the rows. A pair's frequency is then counted on the rows of other folds, because a row's luck would
+        else count on both sides: labels that kept many of their rows by luck look as if such labels kept many. Pairs
+        of labels that the other folds do not have are left out. None counts on all rows.
+    confidence, n_bootstrap, random_state
+        Of the intervals.
+
+    Notes
+    -----
+    Returns the propensity, fitted on ``Y``; ``print`` shows the fit.
+    """
+    Y = check_labels(Y)
+    check_number("confidence", confidence, low=0, high=1, open_low=True, open_high=True)
+    check_number("n_bootstrap", n_bootstrap, integer=True, low=1)
+    row, label, right, weights = (np.asarray(part) for part in (rows, labels, relevant, weight))
+    _check_pairs(Y.shape, row, label, right, weights)
+    seen, scale = _frequencies(Y, fold)
+    own = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
+    keys = own.astype(np.int64) * Y.shape[1] + Y.indices
+    recorded = np.isin(row.astype(np.int64) * Y.shape[1] + label, keys)
+    draws = as_rng(random_state).exponential(size=(n_bootstrap, Y.shape[0]))
+    luck = np.vstack([np.ones(Y.shape[0]), draws])[:, row]
+    wrong = _share_of_wrong((luck * weights)[:, recorded], right[recorded])
+    frequency, place = np.unique(seen(own, Y.indices), return_inverse=True)
+    kept = (~recorded) & (seen(row, label) > 0)
+    evidence = PairEvidence(
+        frequency[frequency > 0] * scale,
+        np.outer(1 - wrong, np.bincount(place)[frequency > 0]),
+        seen(row, label)[kept] * scale,
+        (luck * weights * right)[:, kept],
+    )
+    return fit_pairs(evidence, Y.shape[0], "checked pairs", confidence)[0].fit(Y)
+
+
+def _check_pairs(shape: tuple[int, int], rows: Any, labels: Any, relevant: Any, weight: Any) -> None:
+    sizes = {part.shape for part in (rows, labels, relevant, weight)}
+    if len(sizes) != 1 or rows.ndim != 1:
+        shapes = ", ".join(str(part.shape) for part in (rows, labels, relevant, weight))
+        raise InvalidInput(f"rows, labels, relevant and weight have shapes {shapes}; pass one entry a pair in each")
+    for name, values, n in (("rows", rows, shape[0]), ("labels", labels, shape[1])):
+        if not np.issubdtype(values.dtype, np.integer) or (values.size and not 0 <= values.min() <= values.max() < n):
+            raise InvalidInput(f"{name} must hold integers from 0 to {n - 1:,}, as Y has shape {shape}")
+    if not (np.isfinite(weight) & (weight > 0)).all() or not np.isfinite(relevant).all():
+        raise InvalidInput("weight must be finite and above 0, and relevant finite, for every pair")
+
+
+def _frequencies(Y: sparse.csr_array, fold: Any) -> tuple[Any, float]:
+    """A function from rows and labels to how many rows of other folds have the label, and its scale to all rows."""
+    if fold is None:
+        counts = label_counts(Y)
+        return (lambda rows, labels: counts[labels]), 1.0
+    fold = np.asarray(fold)
+    if fold.shape != (Y.shape[0],) or not np.issubdtype(fold.dtype, np.integer) or fold.min() < 0 or fold.max() < 1:
+        raise InvalidInput(f"fold must hold an integer from 0 for each of the {Y.shape[0]:,} rows, of 2 folds or more")
+    n = int(fold.max()) + 1
+    outside = np.stack([label_counts(sparse.csr_array(Y[fold != f])) for f in range(n)])
+    return (lambda rows, labels: outside[fold[rows], labels]), n / (n - 1)
+
+
+def _share_of_wrong(weight: np.ndarray, right: np.ndarray) -> np.ndarray:
+    if not right.size:
+        return np.zeros(weight.shape[0])
+    return np.clip(1 - (weight @ right) / weight.sum(axis=1), 0.0, 0.99)
 
 
 def _exact_evidence(source: str, found: np.ndarray, relevant: np.ndarray, n_samples: int) -> LabelEvidence:

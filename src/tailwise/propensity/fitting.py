@@ -14,7 +14,7 @@ from tailwise.propensity.models import PRESETS, JainPropensity, jain_inverse
 from tailwise.validation import as_rng, check_number
 
 LABELS_A_BIN = 20
-_BOUNDS = np.log([[0.05, 0.01], [1.0, 1000.0]])
+BOUNDS = np.log([[0.05, 0.01], [1.0, 1000.0]])
 _NEWTON_STEPS = 8
 _ROWS_SHOWN = 8
 
@@ -151,7 +151,7 @@ def _fit_bins(bins: _Bins, n_samples: int, exact: bool, starts: list[tuple[float
 
     # An audited sample gives some bins many pairs and others a handful; full counts make every bin's noise small.
     function = residuals if exact else weighted
-    found = [least_squares(function, np.clip(np.log(start), *_BOUNDS), bounds=_BOUNDS) for start in starts]
+    found = [least_squares(function, np.clip(np.log(start), *BOUNDS), bounds=BOUNDS) for start in starts]
     return np.exp(min(found, key=lambda result: result.cost).x)
 
 

@@ -78,6 +78,27 @@ def fit_curve(scores: np.ndarray, hits: np.ndarray, method: str) -> Curve:
     return Curve(points, fitted.predict_proba((points / scale)[:, None])[:, 1])
 
 
+def frequency_edges(seen: np.ndarray, n_bins: int) -> np.ndarray:
+    """Where ``n_bins`` groups of pairs part by how often their labels were ``seen``; the groups are about equal."""
+    return np.unique(np.quantile(seen, np.linspace(0, 1, n_bins + 1)[1:-1])) if seen.size else np.empty(0)
+
+
+def fit_curves(edges: np.ndarray, seen: np.ndarray, scores: np.ndarray, hits: np.ndarray, method: str) -> list[Curve]:
+    """A curve for each group of pairs between ``edges``."""
+    groups = np.searchsorted(edges, seen, side="right")
+    members = [groups == g for g in range(edges.size + 1)]
+    return [fit_curve(scores[own], hits[own], method) for own in members]
+
+
+def calibrate(edges: np.ndarray, curves: list[Curve], seen: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Probabilities of ``scores`` by the curve of each pair's group: float32, of the shape of ``scores``."""
+    groups = np.searchsorted(edges, seen, side="right")
+    probabilities = np.empty(scores.shape, np.float32)
+    for g, curve in enumerate(curves):
+        probabilities[groups == g] = curve(scores[groups == g])
+    return probabilities
+
+
 def expected_calibration_error(probabilities: np.ndarray, hits: np.ndarray, n_bins: int = 15) -> float:
     """Mean gap between the probability and the share of hits, over ``n_bins`` equal-height bins, in percent.
 
@@ -163,38 +184,22 @@ class Calibrated(Wrapper):
         # Bins go by what the out-of-fold model has seen of a label, which is less than its count in all rows.
         seen = folds.counts_seen(candidates.rows, candidates.labels)
         scores = candidates.scores[:, 0]
-        self.bin_edges_ = self._choose_edges(seen)
-        self.curves_ = self._fit_curves(seen, scores, hits)
+        self.bin_edges_ = frequency_edges(seen, 1 if self.per == "model" else self.n_bins)
+        self.curves_ = fit_curves(self.bin_edges_, seen, scores, hits, self.method)
         self.calibration_error_ = self._report(candidates, seen, hits)
 
     def _update(self, change: Change) -> int:
         # What a score means changes slowly: the curves stay, and labels move to the bin of their new frequency.
         return self._update_base(change)
 
-    def _choose_edges(self, seen: np.ndarray) -> np.ndarray:
-        if self.per == "model" or not seen.size:
-            return np.empty(0)
-        return np.unique(np.quantile(seen, np.linspace(0, 1, self.n_bins + 1)[1:-1]))
-
-    def _fit_curves(self, seen: np.ndarray, scores: np.ndarray, hits: np.ndarray) -> list[Curve]:
-        groups = np.searchsorted(self.bin_edges_, seen, side="right")
-        members = [groups == g for g in range(self.bin_edges_.size + 1)]
-        return [fit_curve(scores[own], hits[own], self.method) for own in members]
-
-    def _calibrate(self, seen: np.ndarray, scores: np.ndarray, curves: list[Curve]) -> np.ndarray:
-        groups = np.searchsorted(self.bin_edges_, seen, side="right")
-        probabilities = np.empty(scores.shape, np.float32)
-        for g, curve in enumerate(curves):
-            probabilities[groups == g] = curve(scores[groups == g])
-        return probabilities
-
     def _report(self, candidates: Candidates, seen: np.ndarray, hits: np.ndarray) -> dict[str, dict[str, float]]:
         # Curves look perfect on the rows they were fitted on: fit on half of the rows, measure on the other half.
         scores, half = candidates.scores[:, 0], candidates.rows % 2
         after = np.empty(scores.shape, np.float32)
         for own in (0, 1):
-            fitted = self._fit_curves(seen[half == own], scores[half == own], hits[half == own])
-            after[half != own] = self._calibrate(seen[half != own], scores[half != own], fitted)
+            parts = seen[half == own], scores[half == own], hits[half == own]
+            fitted = fit_curves(self.bin_edges_, *parts, self.method)
+            after[half != own] = calibrate(self.bin_edges_, fitted, seen[half != own], scores[half != own])
         sources = {"before": scores} if self.base_.scores_are_probabilities else {}
         sources["after"] = after
         slices = {"all": np.ones(self.n_labels_, bool), **label_slices(self.label_counts_)}
@@ -211,10 +216,10 @@ class Calibrated(Wrapper):
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         top = self.base_.predict_topk(X, max(k, min(self.n_candidates, self.n_labels_)))
-        probabilities = self._calibrate(self.label_counts_[top.labels], top.scores, self.curves_)
+        probabilities = calibrate(self.bin_edges_, self.curves_, self.label_counts_[top.labels], top.scores)
         return rank_candidates(top.labels, probabilities, self.n_candidates, k)
 
     def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
         why = self.base_.explain(x, label)
-        probability = self._calibrate(self.label_counts_[[label]], np.array([why.score]), self.curves_)
+        probability = calibrate(self.bin_edges_, self.curves_, self.label_counts_[[label]], np.array([why.score]))
         return why.then(f"probability by the {self.method} curve", float(probability[0]))

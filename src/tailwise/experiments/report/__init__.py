@@ -5,8 +5,8 @@ from __future__ import annotations
 from tailwise.display import Table, describe
 from tailwise.experiments.report import sections
 from tailwise.experiments.report.glossary import glossary
-from tailwise.experiments.report.page import cards, page
 from tailwise.judging import Trial, default_metrics, usual_ks
+from tailwise.pages.page import cards, page
 
 __all__ = ["CANDIDATES", "build_report"]
 

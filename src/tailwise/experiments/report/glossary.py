@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tailwise.experiments.report.page import tags
 from tailwise.metrics.slices import COUNT_THRESHOLDS
+from tailwise.pages.page import tags
 
 _FEW, _MANY = COUNT_THRESHOLDS
 

@@ -9,10 +9,10 @@ import numpy as np
 from tailwise.base import TopK
 from tailwise.display import MARKS, Table
 from tailwise.experiments.report import facts
-from tailwise.experiments.report.page import figure, plots, tags
-from tailwise.experiments.report.svg import Axis, Chart, spanning
 from tailwise.judging import Trial
 from tailwise.metrics import Comparison, Evaluation, evaluate, label_slices
+from tailwise.pages.page import figure, plots, tags
+from tailwise.pages.svg import Axis, Chart, spanning
 from tailwise.tail import trade_off_curve
 from tailwise.text.suggestions import RARITIES
 

@@ -44,7 +44,7 @@ def cards(pairs: Iterable[tuple[str, str]]) -> str:
 
 def page(title: str, lead: str, sections: Sequence[tuple[str, str, str]], footer: str) -> str:
     """The whole file from (anchor, heading, content) sections."""
-    style = files("tailwise.experiments.report").joinpath("style.css").read_text(encoding="utf-8")
+    style = files("tailwise.pages").joinpath("style.css").read_text(encoding="utf-8")
     links = "".join(f'<li><a href="#{anchor}">{tags(heading)}</a></li>' for anchor, heading, _ in sections)
     body = "".join(
         f'<section id="{anchor}" aria-labelledby="{anchor}-h"><h2 id="{anchor}-h">{tags(heading)}</h2>'

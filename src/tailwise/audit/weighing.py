@@ -1,0 +1,67 @@
+"""How many pairs each answer stands for, in the estimate itself and in its bootstrap replicates."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tailwise.audit.answers import Answers, judged
+from tailwise.audit.drawing import Questions
+from tailwise.audit.plan import Plan
+from tailwise.audit.reviewers import ErrorRates, error_rates, question_groups
+from tailwise.errors import InvalidInput
+from tailwise.validation import as_rng
+
+
+class Weighed(NamedTuple):
+    """Answered questions with their weights: arrays of shape (1 + B, n), the estimate first, then B replicates.
+
+    ``right`` is the answer, corrected for the reviewers' mistakes; ``weight`` how many pairs of its part of the pool
+    the question stands for. ``Σ weight · right`` over unrecorded pairs is the number of missing labels in the pool.
+    ``beyond`` (n,) is by how much that grows with the pairs outside the pool, and ``beyond_seen`` (n,) the same for
+    rows alone whose model had seen the label.
+    """
+
+    questions: Questions
+    right: np.ndarray
+    weight: np.ndarray
+    beyond: np.ndarray
+    beyond_seen: np.ndarray
+    errors: ErrorRates
+
+    @property
+    def missing(self) -> np.ndarray:
+        """(1 + B, n): how many missing labels of the pool each unrecorded question stands for; 0 for recorded ones."""
+        return self.weight * self.right * ~self.questions.recorded
+
+
+def weigh(plan: Plan, answers: Answers, n_bootstrap: int, random_state: Any = 0) -> Weighed:
+    """Weigh the answers: Hájek's estimator in every cell of the plan, resampling whole records.
+
+    A pair drawn with probability π stands for 1/π pairs (Horvitz and Thompson). Within a cell the weights are scaled
+    such that they give the cell's known sum of sizes (Hájek): that takes out the luck of how many pairs were drawn
+    and, because the order of questions is random, makes up for those not answered or answered with "unsure". With
+    rates e0 of wrong yes and e1 of wrong no, ``(answer - e0) / (1 - e0 - e1)`` has the right mean (Rogan and Gladen).
+
+    A replicate gives every record a weight drawn from the exponential distribution, with all its questions (the
+    Bayesian bootstrap over records), and rates of mistakes drawn from what is known of them.
+    """
+    asked = plan.questions
+    done = judged(answers, asked.rows.size)
+    if not done.question.size:
+        raise InvalidInput("no question was answered with yes or no; answer some first")
+    mine = Questions(*(part[done.question] for part in asked))
+    errors = error_rates(done.yes, done.answers, question_groups(mine.recorded, mine.size))
+    rng = as_rng(random_state)
+    rates = np.vstack([errors.mean, errors.draw(n_bootstrap, rng)])
+    right = (done.yes / done.answers - rates[:, :1]) / (1.0 - rates.sum(axis=1, keepdims=True))
+    records, record = np.unique(mine.rows, return_inverse=True)
+    luck = np.vstack([np.ones(records.size), rng.exponential(size=(n_bootstrap, records.size))])
+    weight = luck[:, record] / mine.probability
+    for cell in np.unique(mine.cell):
+        own = mine.cell == cell
+        weight[:, own] *= plan.cells.size[cell] / (weight[:, own] @ mine.size[own])[:, None]
+    seen = 1.0 / plan.pool.reach_of(np.maximum(mine.seen, 1))
+    beyond = seen / np.maximum(plan.pool.seen_share[mine.labels], 1e-9)
+    return Weighed(mine, right, weight, beyond, seen, errors)

@@ -1,0 +1,1 @@
+"""Self-contained HTML pages: pieces, small charts, one style sheet; no script, nothing fetched."""
