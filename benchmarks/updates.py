@@ -2,9 +2,8 @@
 
 Half of the training rows of EURLex-4K come first, in a random order, then in five steps each time a tenth more rows.
 After each step: P@k and PSP@k on the test rows (propensities of all training rows) of the model that was updated and of
-one trained anew on the same rows, and the CPU-seconds of both. Models by their names, ``dismec`` by default; a number is
-how many steps; ``tibkat`` among them takes 20,000 English records of TIBKAT from ``../shared/data`` as texts in place of
-EURLex-4K.
+one trained anew on the same rows, and the CPU-seconds of both. Models by their names, ``dismec`` by default; a number
+is how many steps; ``tibkat`` among them takes 20,000 English records of TIBKAT from ``../shared/data``, as texts.
 """
 
 from __future__ import annotations

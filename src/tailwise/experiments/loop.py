@@ -29,7 +29,7 @@ from tailwise.propensity import JainPropensity, Propensity
 from tailwise.validation import check_labels, label_counts
 
 KEPT = 0.5
-REVIEWERS = {"wrong_yes": 0.02, "wrong_no": 0.05, "unsure": 0.03}
+WRONG_YES, WRONG_NO, UNSURE = 0.02, 0.05, 0.03
 B = 1.5
 _BISECTIONS = 30
 
@@ -82,7 +82,14 @@ def compute(shared: tuple[Record, Dataset], cell: Record, n_jobs: int | None) ->
         plan = plan_audit(
             clone(model), data.X_train, Y, n_questions=settings["questions"], seed=settings["rounds"] * seed + number
         )
-        answers = simulate_answers(plan.questions, truth.complete, **REVIEWERS, random_state=seed + number)
+        answers = simulate_answers(
+            plan.questions,
+            truth.complete,
+            wrong_yes=WRONG_YES,
+            wrong_no=WRONG_NO,
+            unsure=UNSURE,
+            random_state=seed + number,
+        )
         found = estimate_audit(plan, answers)
         shares = {name: found.strata[name].missing for name in STRATA}
         was = _right_share(truth.complete, Y)
@@ -131,7 +138,7 @@ def _drop_half(data: Dataset, seed: int) -> Truth:
     low, high = 0.01, 1.0
     for _ in range(_BISECTIONS):
         a = (low + high) / 2
-        p = planted_propensity(JainPropensity(a, B), complete)
+        p = planted_propensity(JainPropensity(a, b=B), complete)
         kept = p[complete.indices].mean()
         low, high = (low, a) if kept > KEPT else (a, high)
     observed, seen = drop_labels(complete, p, random_state=seed), drop_labels(test, p, random_state=seed + 1)
@@ -179,11 +186,11 @@ def _findings(settings: Record, rows: list[Record], results: list[Record]) -> li
     ]
     far = {name: abs(last[f"p {name}"] - last[f"true p {name}"]) for name in STRATA}
     return [
-        f"{settings['dataset']}: half of the labels dropped along Jain's curve with A = {results[0]['a']:.3f}, B = {B}; "
-        f"{settings['rounds']} rounds of {settings['questions']} questions.",
+        f"{settings['dataset']}: half of the labels dropped along Jain's curve with A = {results[0]['a']:.3f} and "
+        f"B = {B}; {settings['rounds']} rounds of {settings['questions']} questions.",
         f"True P@5 on complete test labels: {first['true P@5']:.2f} before, {last['true P@5']:.2f} after "
         f"{last['answers']:,.0f} answers; coverage@5 {first['coverage@5']:.2f} and {last['coverage@5']:.2f}.",
-        f"PSP@5 with Jain's guess {last['PSP@5 guess']:.2f}, with the audited propensities {last['PSP@5 audited']:.2f}.",
+        f"PSP@5 with Jain's guess {last['PSP@5 guess']:.2f}, with audited propensities {last['PSP@5 audited']:.2f}.",
         f"The interval of the estimated p holds the true one in {sum(inside)} of {len(inside)} cases "
         "(strata × rounds × draws, 95 % intervals).",
         "Off in the last round: " + ", ".join(f"{name} {100 * off:.1f} points" for name, off in far.items()) + ".",
