@@ -18,7 +18,7 @@ from tailwise.parallel import map_blocks
 from tailwise.parameters import Constraint, Number
 from tailwise.validation import as_rng, check_number, label_counts
 
-_LITTLE = {"max_rounds": 3, "max_sweeps": 3}
+_LITTLE = {"max_rounds": 3, "max_sweeps": 5}
 
 
 class PositiveWeight(Constraint):

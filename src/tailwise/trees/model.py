@@ -23,7 +23,7 @@ from tailwise.trees.explaining import path_to, unpack_labels, unpack_node
 from tailwise.trees.searching import find_labels, find_visitors
 from tailwise.trees.structure import LabelTree, tree_from_user
 from tailwise.trees.training import join_trees, train_tree
-from tailwise.trees.updating import Leaves, held_labels, read_leaves, regrow
+from tailwise.trees.updating import Leaves, held_labels, neighbours, read_leaves, regrow
 from tailwise.trees.weighting import leaf_costs
 from tailwise.validation import as_rng, check_number
 
@@ -47,7 +47,8 @@ class LabelTreeModel(XMCModel):
     ``path_weight_``, averaged over trees. An edge's margin ``s = w·x + b`` becomes the probability
     ``exp(-max(0, 1 - s)²)`` (squared hinge) or ``1/(1 + e^-s)`` (logistic). Prediction follows the ``beam`` most
     probable nodes of each depth. An update solves the edges between nodes, which are few, and those of labels that have
-    new rows to speak of or rows that changed; a new label hangs where most of its rows end.
+    new rows to speak of or rows that changed; a new label hangs beside the one whose mean
+    row is nearest.
     """
 
     _parameters = {
@@ -104,7 +105,9 @@ class LabelTreeModel(XMCModel):
         n_labels, n_trees = change.Y.shape[1], self.chunks_.roots.size
         solved = solved_rows(self.solved_rows_, change)
         again = labels_to_solve(change, solved)
-        trees = [self._regrow(tree, change) for tree in range(n_trees)]
+        held = held_labels(self.chunks_, 0, n_labels)
+        beside = neighbours(change.X if self.normalize else unit_rows(change.X), change.Y, held, self.n_jobs)
+        trees = [regrow(self.chunks_, tree, beside, self.label_counts_) for tree in range(n_trees)]
         chosen = np.zeros(n_labels, bool)
         chosen[again] = True
         old = [read_leaves(self.chunks_, tree, chosen, change.X.shape[1]) for tree in range(n_trees)]
@@ -112,17 +115,6 @@ class LabelTreeModel(XMCModel):
         solved[again] = change.Y.shape[0]
         self.solved_rows_ = solved
         return again.size
-
-    def _regrow(self, tree: int, change: Change) -> LabelTree:
-        """The tree with new labels where their rows end, by the classifiers so far."""
-        unheld = ~held_labels(self.chunks_, tree, change.Y.shape[1])
-        rows = np.flatnonzero(change.Y @ unheld.astype(np.float32))
-        n_old = 64 * int(np.diff(self.chunks_.first_word).max(initial=0)) or change.X.shape[1]
-        alone = self.chunks_._replace(roots=self.chunks_.roots[tree : tree + 1])
-        top = self._search(alone, sparse.csr_array(change.X[rows][:, :n_old]), 1)
-        rows_of = sparse.csr_array((change.Y[rows] * unheld.astype(np.float32)).T.tocsr())
-        rows_of.eliminate_zeros()
-        return regrow(self.chunks_, tree, top, rows_of, self.label_counts_)
 
     def _train(
         self, X: sparse.csr_array, Y: sparse.csr_array, trees: list[LabelTree], old: Sequence[Leaves | None]

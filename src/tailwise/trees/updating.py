@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from tailwise.base import TopK
 from tailwise.kernels.solvers.problems import Weights
 from tailwise.kernels.trees.chunks import Chunks
+from tailwise.scoring import predict_topk_linear
 from tailwise.trees.explaining import unpack_node
+from tailwise.trees.representation import represent_labels
 from tailwise.trees.structure import LabelTree, prune, tree_from_nested
 
 
@@ -52,25 +53,34 @@ def read_leaves(chunks: Chunks, tree: int, again: np.ndarray, n_features: int) -
     return Leaves(sparse.csr_array(gather @ stacked, dtype=np.float32), bias, again | missing)
 
 
-def regrow(chunks: Chunks, tree: int, top: TopK, rows_of: sparse.csr_array, counts: np.ndarray) -> LabelTree:
-    """The shape of ``tree`` with the labels that have rows now: gone ones are left out, new ones hang where theirs end.
+def regrow(chunks: Chunks, tree: int, beside: dict[int, int], counts: np.ndarray) -> LabelTree:
+    """The shape of ``tree`` with the labels that have rows now: gone ones are left out, new ones hang with a neighbour.
 
-    ``rows_of`` (n_labels, n) says which rows each label has that the tree does not hold, and ``top`` holds the label
-    that the tree finds for each of these rows: a new label goes to the node where most of its rows end.
+    ``beside`` says for each new label which one that the tree holds is most like it, -1 for none: then it hangs at the
+    root.
     """
     ends = np.append(chunks.roots, chunks.bits.size)
     nodes: dict[int, list[Any]] = {node: [] for node in range(ends[tree], ends[tree + 1])}
-    home = np.full(counts.size, ends[tree], np.int64)
+    home = {-1: int(ends[tree])}
     for node, items in nodes.items():
         for target in chunks.target[slice(*chunks.first_edge[node : node + 2])].tolist():
             items.append(nodes[target] if target >= 0 else ~target)
             if target < 0:
                 home[~target] = node
-    for label in np.flatnonzero(np.diff(rows_of.indptr)).tolist():
-        found = top.labels[rows_of.indices[slice(*rows_of.indptr[label : label + 2])], 0]
-        ending = home[found[found >= 0]]
-        nodes[int(np.bincount(ending).argmax()) if ending.size else int(ends[tree])].append(label)
+    for label, neighbour in beside.items():
+        nodes[home[neighbour]].append(label)
     return tree_from_nested(prune(nodes[int(ends[tree])], counts))
+
+
+def neighbours(X: sparse.csr_array, Y: sparse.csr_array, held: np.ndarray, n_jobs: int | None) -> dict[int, int]:
+    """For each label with rows that is not ``held`` the held one whose mean row has the largest cosine to its own."""
+    new = np.flatnonzero(~held & (np.bincount(Y.indices, minlength=held.size) > 0))
+    if not new.size:
+        return {}
+    means = represent_labels(X, Y, "input", n_jobs=n_jobs)
+    bias = np.where(held, 0.0, -np.inf).astype(np.float32)
+    top = predict_topk_linear(sparse.csr_array(means[new]), sparse.csr_array(means.T.tocsr()), bias, 1, n_jobs=n_jobs)
+    return dict(zip(new.tolist(), top.labels[:, 0].tolist(), strict=True))
 
 
 def held_labels(chunks: Chunks, tree: int, n_labels: int) -> np.ndarray:
