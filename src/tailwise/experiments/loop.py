@@ -168,11 +168,12 @@ def _judge(model: XMCModel, truth: Truth, Y: sparse.csr_array, audited: Propensi
 
 def summarise(settings: Record, results: list[Record], prepared: Callable[[], Any]) -> Summary:
     """By round, means over the draws."""
+    names = results[0]["rounds"][-1]
     rows: list[Record] = []
     for number in range(settings["rounds"] + 1):
         at = [result["rounds"][number] for result in results]
-        names = results[0]["rounds"][min(1, settings["rounds"])]
-        rows.append({name: round(float(np.mean([r.get(name, np.nan) for r in at])), 4) for name in names})
+        # Nothing is estimated before the first answers.
+        rows.append({n: round(float(np.mean([r[n] for r in at])), 4) if n in at[0] else None for n in names})
     return Summary(rows, _findings(settings, rows, results), {"loop": _plot(rows)})
 
 
