@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL = $(1)/bin/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types imports unit test-random docs bench drills release-check peers clean
+.PHONY: demo test lint types imports unit test-random docs bench drills release-check walks peers clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tailwise reproduce --demo
@@ -28,8 +28,10 @@ unit: $(VENV)/.installed
 test-random: $(VENV)/.installed
 	TAILWISE_TEST_PROFILE=random $(BIN)/python -m pytest -n 2 --dist worksteal -m hypothesis --timeout 1800
 
+# Into site/dev, listed in the menu of versions beside what stands there; of a release: make docs VERSION=0.2
+VERSION ?= dev
 docs: $(VENV)/.installed
-	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --quiet docs site
+	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --quiet --define docs_version=$(VERSION) docs site/$(VERSION)
 
 # One question a file: make bench QUESTION=reader
 QUESTION ?= all
@@ -45,11 +47,15 @@ drills: $(VENV)/.installed
 release-check:
 	$(PYTHON) tools/release_check.py $(CHECK)
 
-peers: .venv-peers/.installed .venv-pecos/.installed
+# Five first hours with the wheel in an empty environment: make walks WALK=librarian
+walks:
+	$(PYTHON) tools/walks.py $(WALK)
+
+peers: .venv-peers/.installed .venv-pecos/.installed .venv-annif/.installed .venv-cleanlab/.installed
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(call PIP_INSTALL,$(VENV)) --constraint constraints.txt --editable '.[neural,ann,report,parquet,excel,skos,download,audit,dev]'
+	$(call PIP_INSTALL,$(VENV)) --constraint constraints.txt --editable '.[neural,ann,report,parquet,excel,skos,encoder,language,download,audit,dev]'
 	@touch $@
 
 # Peers keep to themselves: their pins must not reach ours. One that does not install is absent, not an error.
@@ -69,5 +75,17 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	-$(call PIP_INSTALL,.venv-pecos) 'numpy<2' libpecos
 	@touch $@
 
+# Annif brings a web server and much else; tests compare with it where it is there.
+.venv-annif/.installed: constraints.txt
+	$(PYTHON) -m venv .venv-annif
+	-$(call PIP_INSTALL,.venv-annif) 'annif[omikuji]>=1.4,<1.5'
+	@touch $@
+
+# cleanlab holds scikit-learn and numpy to versions of its own.
+.venv-cleanlab/.installed: constraints.txt
+	$(PYTHON) -m venv .venv-cleanlab
+	-$(call PIP_INSTALL,.venv-cleanlab) cleanlab
+	@touch $@
+
 clean:
-	rm -rf $(VENV) .venv-peers .venv-pecos build dist site
+	rm -rf $(VENV) .venv-peers .venv-pecos .venv-annif .venv-cleanlab build dist site

@@ -18,8 +18,8 @@ and one function for each contender, which runs in a fresh process and returns a
 
 A ``Measurement`` in the dict becomes the columns "train CPU-s", "train s" and "train peak MB"; its CPU-seconds are what
 ratios are made of. A contender names its function, the interpreter and the modules it needs there. Interpreters are
-``"ours"``, ``"peers"`` (``.venv-peers``) and ``"pecos"`` (``.venv-pecos``); a contender whose modules do not import is
-reported as absent.
+``"ours"``, ``"peers"`` (``.venv-peers``), ``"pecos"``, ``"cleanlab"``; a contender whose modules do not
+import is reported as absent.
 
 Peers do not have tailwise: ``matrices("eurlex-4k")`` gives every contender the same files (rows scaled to unit length),
 and ``"top": keep_predictions(labels)`` hands (n, k) predicted labels back, which this process scores for all alike
@@ -55,6 +55,7 @@ PYTHONS = {
     "ours": Path(sys.executable),
     "peers": ROOT / ".venv-peers" / "bin" / "python",
     "pecos": ROOT / ".venv-pecos" / "bin" / "python",
+    "cleanlab": ROOT / ".venv-cleanlab" / "bin" / "python",
 }
 _MARK = "@@figures "
 

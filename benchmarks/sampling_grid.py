@@ -198,6 +198,6 @@ def plot(results: dict[str, list[dict[str, Any]]], folder: Path) -> None:
         line[0].invert_yaxis()
     figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=len(MARKS))
     folder.mkdir(parents=True, exist_ok=True)
-    figure.savefig(folder / "sampling-grid.svg", metadata={"Date": None})
+    figure.savefig(folder / "sampling-grid.svg", metadata={"Date": None}, transparent=True)
     pyplot.close(figure)
     print(f"  written: {(folder / 'sampling-grid.svg').relative_to(ROOT)}")

@@ -13,8 +13,8 @@ project = "tailwise"
 author = "the tailwise authors"
 release = version = tailwise.__version__
 language = "en"
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
-exclude_patterns = ["figures", "extensions", "walks", "**.ipynb_checkpoints"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml", "versions"]
+exclude_patterns = ["figures", "extensions", "templates", "walks", "**.ipynb_checkpoints"]
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
@@ -34,13 +34,14 @@ suppress_warnings = ["ref.python", "config.cache"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"tailwise {release}"
+templates_path = ["templates"]
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
     "navbar_align": "left",
-    "navbar_end": ["theme-switcher"],
+    "navbar_end": ["version-menu", "theme-switcher"],
     "show_toc_level": 1,
     "show_prev_next": True,
     "secondary_sidebar_items": ["page-toc"],

@@ -17,7 +17,7 @@ IMAGES = Path(__file__).parent / "images"
 def save(figure: plt.Figure, name: str) -> None:
     """Write one picture, the same bytes each time."""
     IMAGES.mkdir(exist_ok=True)
-    figure.savefig(IMAGES / f"{name}.svg", metadata={"Date": None})
+    figure.savefig(IMAGES / f"{name}.svg", metadata={"Date": None}, transparent=True)
     plt.close(figure)
 
 

@@ -102,7 +102,7 @@ def run(name: str, module: ModuleType, count: int) -> bool:
 def processes() -> ForkServerContext:
     """Processes that start quickly, with tailwise imported, and share nothing with this one."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["drills.harness", "tailwise.text", "tailwise.baselines"])
+    context.set_forkserver_preload(["drills.harness", "tailwise.text", "tailwise.baselines", "tailwise.audit.store"])
     return context
 
 

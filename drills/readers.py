@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import logging
 import lzma
 import random
 import time
@@ -24,6 +25,7 @@ from pyarrow import parquet
 from tests.naive import data as naive
 
 from drills.harness import Outcome
+from tailwise import Vocabulary
 from tailwise.data import (
     read_arff,
     read_libsvm,
@@ -39,7 +41,16 @@ COUNT = 20_000
 MODEST = 1_000
 
 _SLOW_SECONDS = 10.0
-_WHOLE = ("no row", "damaged", "no <label>", "more bytes", "the columns")  # of a file, not of a line
+_WHOLE = (
+    "no row",
+    "damaged",
+    "no <label>",
+    "more bytes",
+    "the columns",
+    "no concept",
+    "no skos",
+    "resources nested",
+)  # of a file
 _ROWS = b"0,2 0:1 3:-0.5\n 1:1e-3\n1\n\n2 2:.25 4:7.\n"
 _HEADER = b"# tailwise libsvm: 5 rows, 5 features from 1, 3 labels from 0\n"
 _ARFF = b"""% note
@@ -65,6 +76,13 @@ _JSONL = (
     b'{"text": "a\\u00e9\\n", "labels": ["x", 3]}\n{"text": null, "labels": "a; b"}\n{"labels": null, "text": "c"}\n'
 )
 _CSV = b'text,labels\n"a ""b"", c",x;y\nplain,\n"two\nlines",z\n'
+_ANNIF = 'deep sea\t<u:1> u:2\n\tu:3\na "b"\t\né\t<u:1>\n'.encode()
+_VOCABULARY = "<u:1>\tsea\t1.2\nu:2\té \nu:3\n".encode()
+_TURTLE = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix e: <http://e.org/> .
+e:1 a skos:Concept ; skos:prefLabel "sea"@en , "Meer"@de ; skos:altLabel "ocean"@en .
+<http://e.org/2> a skos:Concept ; skos:prefLabel "é" ; skos:broader e:1 ; skos:notation "2" .
+""".encode()
 NASTY = (
     *(bytes([byte]) for byte in b"\n\r\0\x1b\x85\xff\"'\\,;: \t#%{}[]-+.e0_"),
     *(b"\r\n", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\xed\xa0\x80", b"\xd9\xa1", b"\\ud800"),
@@ -172,6 +190,9 @@ def readers() -> list[Reader]:
             partial(naive.parse_delimited, delimiter="\t"),
         ),
         Reader("parquet", records.getvalue(), ".parquet", partial(_records, format="parquet"), _parquet_twin),
+        Reader("annif", _ANNIF, ".tsv", _annif, naive.parse_annif),
+        Reader("vocabulary tsv", _VOCABULARY, ".tsv", _vocabulary, naive.parse_vocabulary_tsv),
+        Reader("skos", _TURTLE, ".ttl", _skos, _skos_twin),
         Reader("names", "law\né\n\nsea\r\n".encode(), ".txt", read_names, naive.parse_names),
         Reader(
             "split", b"1 2\n3 1\n2 3\n", ".txt", partial(read_split, n_rows=5), partial(naive.parse_split, n_rows=5)
@@ -185,6 +206,51 @@ def _records(path: Path, format: str) -> list[tuple[str, list[str]]]:
     said = {"label_separator": ";", "duplicates": "refuse", "encoding": "utf-8", "quoting": "minimal"}
     texts, labels = read_records(path, format, text_columns="text", label_column="labels", delimiter=delimiter, **said)
     return list(zip(texts, labels or [], strict=True))
+
+
+def _annif(path: Path) -> list[tuple[str, list[str]]]:
+    texts, labels = read_records(path, "annif", duplicates="refuse", encoding="utf-8")
+    return list(zip(texts, labels or [], strict=True))
+
+
+def _vocabulary(path: Path) -> list[tuple[str, str, str]]:
+    vocab = Vocabulary.read(path)
+    named = {vocab.ids[place]: text for place, text in zip(vocab.terms.concept, vocab.terms.text, strict=True)}
+    return [(label, named.get(label, ""), note) for label, note in zip(vocab.ids, vocab.notations, strict=True)]
+
+
+def _skos(path: Path) -> Any:
+    vocab = Vocabulary.read(path)
+    names = {(label, *name[:2]) for label in vocab.ids for name in vocab.names(label)}
+    steps = {(vocab.ids[child], vocab.ids[parent]) for child, parent in vocab.broader.tolist()}
+    return names, steps, set(vocab.ids)
+
+
+def _skos_twin(data: bytes) -> Any:
+    """What a whole graph says, asked fact by fact."""
+    import rdflib
+    from rdflib.namespace import RDF, RDFS, SKOS
+
+    logging.getLogger("rdflib").setLevel(logging.CRITICAL)
+    text = data.decode().removeprefix("\ufeff")
+    try:
+        graph = rdflib.Graph().parse(data=text, format="turtle")
+    except RecursionError as error:
+        raise ValueError from error
+    except Exception as error:
+        raise ValueError(str(error)) from error
+    concepts = {str(one) for one in graph.subjects(RDF.type, SKOS.Concept)}
+    if not concepts:
+        raise ValueError("no concept")
+    names = {
+        (str(one), str(name).strip(), (name.language or "").lower())
+        for kind in (SKOS.prefLabel, SKOS.altLabel, SKOS.hiddenLabel, RDFS.label)
+        for one, name in graph.subject_objects(kind)
+        if isinstance(name, rdflib.Literal) and str(one) in concepts and str(name).strip()
+    }
+    steps = {(str(a), str(b)) for a, b in graph.subject_objects(SKOS.broader)}
+    steps |= {(str(b), str(a)) for a, b in graph.subject_objects(SKOS.narrower)}
+    return names, {(a, b) for a, b in steps if {a, b} <= concepts and a != b}, concepts
 
 
 def _unpacked(opener: Callable[..., Any]) -> Callable[[bytes], Any]:

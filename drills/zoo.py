@@ -13,8 +13,12 @@ import tailwise as tw
 from tailwise.base import XMCModel
 from tailwise.embedding import BinaryNetwork
 from tailwise.embedding.index import LabelIndex
+from tailwise.label_lists import indicator
 from tailwise.persistence import Saveable
 from tailwise.propensity import CurveFit, EstimatedPropensity, Propensity
+from tailwise.text.rows import KnownLabels
+from tailwise.vocabulary.building import Builder
+from tailwise.vocabulary.vocabulary import SYNONYM
 
 TEXTS = ["tax law of the sea", "sea fish and ships", "fish law", "ships at sea", "tax on ships", "law of tax"] * 4
 LABELS = [["law", "tax"], ["fish"], ["law", "fish"], ["sea"], ["tax"], ["law"]] * 4
@@ -47,8 +51,52 @@ def _fitted(make: Callable[[], Any]) -> Callable[[], Any]:
     return lambda: make().fit(*rows())
 
 
+def _with_vectors() -> tw.Texts:
+    vectors = np.random.default_rng(2).standard_normal((len(TEXTS), 3)).astype(np.float32)
+    return tw.Texts({"text": TEXTS}, vectors=vectors)
+
+
+def _sentence_vectors() -> Any:
+    """As ``fit`` leaves it, without the encoder, which not everybody has."""
+    made = tw.SentenceVectors()
+    made.dim_, made.digest_ = 384, "0" * 32
+    return made
+
+
 def _tagger() -> Any:
-    return tw.Tagger(tw.Centroid(n_jobs=1), features=tw.TextFeatures(char_ngrams=(3, 4), min_df=1)).fit(TEXTS, LABELS)
+    features = tw.TextFeatures(char_ngrams=(3, 4), min_df=1)
+    rules = tw.LabelRules(exclude=["rows<1", "deprecated"])
+    return tw.Tagger(tw.Centroid(n_jobs=1), features=features, rules=rules).fit(TEXTS, LABELS, vocab=_vocabulary())
+
+
+def _vocabulary() -> Any:
+    builder = Builder()
+    for label in sorted({label for row in LABELS for label in row} | {"u:old"}):
+        concept = builder.concept(label)
+        for language in ("de", "en"):
+            builder.add_name(concept, f"{label} {language}", language)
+        builder.add_name(concept, f"also {label}", "en", SYNONYM)
+        builder.add_notation(concept, label[:1])
+        builder.add_broader("u:old", label)
+        builder.add_member("schemes", label, "u:scheme")
+        builder.add_member("collections", label, f"u:{label[:1]}")
+    builder.deprecate(builder.concept("u:old"))
+    return builder.build()
+
+
+def _known_labels() -> KnownLabels:
+    Y, ids = indicator(LABELS)
+    builder = Builder()
+    for label in ids:
+        builder.add_name(builder.concept(label), label, "de")
+        builder.add_broader(label, ids[0])
+    return KnownLabels(ids, ids, Y, builder.build())
+
+
+def _matched_names() -> Any:
+    known = _known_labels()
+    X = tw.LabelMatcher(n_jobs=1).fit_transform(TEXTS, labels=known)
+    return tw.MatchedNames(max_iter=3, **SMALL).fit(X, known.Y)
 
 
 def _index(kind: str) -> Any:
@@ -110,6 +158,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "TailAugmented": _fitted(lambda: tw.TailAugmented(_base(), tau=0.3, random_state=0)),
     "Ensemble": _fitted(lambda: tw.Ensemble([_base(), tw.Popularity()], random_state=0)),
     "Stacked": _fitted(lambda: tw.Stacked([_base(), tw.Popularity()], max_iter=3, **SMALL)),
+    "Columns": _fitted(lambda: tw.Columns(_base(), columns=[(0, 5), (7, 9)])),
     "Sublinear": _fitted(lambda: tw.Sublinear(_base())),
     "TradeOff": _fitted(lambda: tw.TradeOff(_base(), random_state=0)),
     "TailCentroids": _fitted(lambda: tw.TailCentroids(n_jobs=1)),
@@ -119,8 +168,14 @@ MODELS: dict[str, Callable[[], Any]] = {
     "FaissIndex ivf": lambda: _index("ivf"),
     "FaissIndex hnsw": lambda: _index("hnsw"),
     "TextFeatures": lambda: tw.TextFeatures(2, min_df=1, stop_words=["the"]).fit(TEXTS),
+    "TextParts": lambda: tw.TextParts([tw.TextFeatures(min_df=1), tw.Sequences(3, min_df=1)]).fit(TEXTS),
+    "LabelMatcher": lambda: tw.LabelMatcher(n_jobs=1).fit(TEXTS, labels=_known_labels()),
+    "MatchedNames": _matched_names,
+    "GivenVectors": lambda: tw.GivenVectors().fit(_with_vectors()),
+    "SentenceVectors": _sentence_vectors,
     "Sequences": lambda: tw.Sequences(4, min_df=1).fit(TEXTS),
     "Tagger": _tagger,
+    "Vocabulary": _vocabulary,
 }
 
 
@@ -138,6 +193,10 @@ def saveable_classes() -> list[type]:
 
 def answers(model: Any) -> list[np.ndarray]:
     """What a model answers, by every way it can be asked; a wrong TopK raises an AssertionError."""
+    if isinstance(model, tw.Vocabulary):
+        names = [name for label in model.ids for name, _, _ in model.names(label)]
+        names += [*model.preferred_names(), *model.updated(model).ids, model.find("also law") or "", model.summary()]
+        return [np.array([len(name) for name in names]), model.broader, model.deprecated]
     model._check_is_fitted()
     if isinstance(model, tw.Tagger):
         if model.features_ is None:
@@ -161,7 +220,11 @@ def answers(model: Any) -> list[np.ndarray]:
     if isinstance(model, LabelIndex):
         queries = np.random.default_rng(1).standard_normal((5, model.vectors_.shape[1])).astype(np.float32)
         return _checked(model.search(queries, K), 1 + int(model.labels_.max(initial=0)))
-    if isinstance(model, tw.TextFeatures | tw.Sequences):
+    if isinstance(model, tw.SentenceVectors):
+        return [np.array([len(name) for name in model.get_feature_names_out()])]
+    if isinstance(model, tw.GivenVectors):
+        return [model.transform(_with_vectors()).toarray()]
+    if isinstance(model, tw.TextFeatures | tw.TextParts | tw.Sequences | tw.LabelMatcher):
         return [model.transform(TEXTS).toarray(), np.array([len(name) for name in model.get_feature_names_out()])]
     X = rows_for(model.n_features_in_)
     model.explain(X[[0]], 0)

@@ -118,6 +118,24 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
         label = int(check_number("label", label, integer=True, low=0, high=self.n_labels_ - 1))
         return self._explain(x, label)
 
+    def pair_inputs(self) -> tuple[str, ...]:
+        """What :meth:`describe_pairs` tells of a row and a label, by name; nothing unless the model knows more."""
+        self._check_is_fitted()
+        return self._pair_inputs()
+
+    def describe_pairs(self, X: Any, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """What the model knows of label ``labels[i]`` and row ``rows[i]`` of X beside the score.
+
+        (n_pairs, len(pair_inputs())) float32, NaN where it knows nothing: what a re-ranker learns from.
+        """
+        self._check_is_fitted()
+        return self._describe_pairs(self._seen(X), np.asarray(rows), np.asarray(labels))
+
+    @property
+    def title(self) -> str:
+        """What the model is called among others."""
+        return type(self).__name__
+
     def before_propensity(self) -> XMCModel:
         """The fitted model whose labels this one only ranks anew by propensity; itself unless it is such a wrapper."""
         return self
@@ -217,11 +235,11 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         """Learn from checked input; set attributes that end in ``_``."""
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray) -> None:
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: Any) -> None:
         """Learn where row i counts ``weight[i]`` >= 0 times."""
         raise Unsupported(
             f"sample_weight was given, but {type(self).__name__} cannot weigh rows; one-vs-rest models such as DiSMEC, "
-            "Centroid and Popularity can; or repeat the rows that should count more"
+            "label trees such as Bonsai, Centroid and Popularity can; or repeat the rows that should count more"
         )
 
     def _check_updates(self) -> None:
@@ -254,6 +272,12 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
         for row, labels in enumerate(top.labels):
             hits[row] = np.isin(labels, true.indices[true.indptr[row] : true.indptr[row + 1]])
         return Rule.learn(top.scores, hits, n_true, probabilities=self.scores_are_probabilities)
+
+    def _pair_inputs(self) -> tuple[str, ...]:
+        return ()
+
+    def _describe_pairs(self, X: sparse.csr_array, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return np.empty((labels.size, 0), np.float32)
 
     @abstractmethod
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:

@@ -21,7 +21,7 @@ from tailwise.persistence.checks import (
     check_shape,
     check_that,
 )
-from tailwise.rows import UNIT_LENGTH, RowView, unit_rows, with_values
+from tailwise.rows import UNIT_LENGTH, RowView, scaled_rows, unit_rows
 from tailwise.scoring import predict_topk_linear
 from tailwise.sparse_linear import SparseLinear
 
@@ -107,7 +107,7 @@ class Centroid(SparseLinear):
 
     def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray) -> None:
         # A mean does not mind a common factor; without one, large weights could leave float32.
-        self._fit(X, _scaled_rows(Y, weight / weight.max()))
+        self._fit(X, scaled_rows(Y, weight / weight.max()))
 
 
 class NearestRows(XMCModel):
@@ -200,12 +200,3 @@ class NearestRows(XMCModel):
             if has_label[row] and weight > 0
         ]
         return Explanation.sum_of(label, parts) if parts else not_ranked(label, "no near training row has the label")
-
-
-def _scaled_rows(Y: sparse.csr_array, weight: np.ndarray) -> sparse.csr_array:
-    """Y with each row's ones replaced by its weight; rows of weight 0 lose their entries."""
-    scaled = with_values(Y, np.repeat(weight, np.diff(Y.indptr)).astype(np.float32))
-    if not weight.all():
-        scaled = scaled.copy()
-        scaled.eliminate_zeros()
-    return scaled

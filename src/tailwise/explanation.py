@@ -55,6 +55,14 @@ class Explanation(NamedTuple):
         below = (part.of.features() for part in self.parts if part.of is not None)
         return next((found for found in below if found), [])
 
+    def at_columns(self, columns: np.ndarray) -> Explanation:
+        """The same about rows of which the explained one is a choice of ``columns``.
+
+        >>> Explanation.sum_of(3, [Part("feature 0", 1.5, 0)]).at_columns(np.array([7])).parts[0]
+        Part(name='feature 7', value=1.5, feature=7, of=None)
+        """
+        return self._replace(parts=tuple(_at_columns(part, columns) for part in self.parts))
+
     def __str__(self) -> str:
         lines = list(self.lines())
         more = [f"… and {len(lines) - _LINES_SHOWN:,} more parts"] if len(lines) > _LINES_SHOWN else []
@@ -71,6 +79,15 @@ class Explanation(NamedTuple):
                 yield f"{indent}{part.value:+.4f}  {part.name}"
             if part.of is not None:
                 yield from part.of.lines(features=features, indent=indent + "    ")
+
+
+def _at_columns(part: Part, columns: np.ndarray) -> Part:
+    of = None if part.of is None else part.of.at_columns(columns)
+    if part.feature < 0:
+        return part._replace(of=of)
+    feature = int(columns[part.feature])
+    name = f"feature {feature}" if part.name == f"feature {part.feature}" else part.name
+    return part._replace(name=name, feature=feature, of=of)
 
 
 def linear_explanation(label: int, x: sparse.csr_array, weights: sparse.csr_array, bias: float) -> Explanation:

@@ -16,11 +16,13 @@ from tailwise.data.labelled import Rows
 from tailwise.data.predictions import Predictions
 from tailwise.errors import InvalidInput
 from tailwise.metrics import Comparison, compare, evaluate
+from tailwise.metrics.annif import AnnifEvaluation, annif_metrics
 from tailwise.parallel import progress, row_blocks
 from tailwise.propensity import JainPropensity, Propensity
 from tailwise.text import Tagger
 from tailwise.text.suggestions import rarity
 from tailwise.validation import label_counts
+from tailwise.vocabulary import Vocabulary
 
 _ROWS_A_BLOCK = 2000
 
@@ -90,11 +92,18 @@ class Trial(NamedTuple):
     models: list[Judged]
     has_training: bool = True
     """Whether counts, propensity and slices are known; else they are of no label."""
+    n_samples: int = 0
+    """Training rows, where they are known."""
 
     @property
     def texts(self) -> Sequence[str] | None:
         """The texts, where rows are texts."""
         return None if sparse.issparse(self.rows) else self.rows
+
+    @property
+    def taggers(self) -> list[Judged]:
+        """Those of the models that are taggers, and no predictions in a file."""
+        return [judged for judged in self.models if judged.tagger is not None]
 
     @property
     def unseen(self) -> int:
@@ -104,8 +113,7 @@ class Trial(NamedTuple):
     @property
     def trained_on(self) -> dict[str, int]:
         """By model, how many of the rows it was trained on: they say nothing about rows that are new."""
-        taggers = {judged.name: judged.tagger for judged in self.models if judged.tagger is not None}
-        return {name: count_known(self.rows, tagger.row_digests_) for name, tagger in taggers.items()}
+        return {judged.name: count_known(self.rows, judged.tagger.row_digests_) for judged in self.taggers}
 
     def metrics(self, metrics: Sequence[str], confidence: float | None = 0.95) -> Comparison:
         """The metrics of every model with intervals, and paired differences to the first model."""
@@ -117,15 +125,41 @@ class Trial(NamedTuple):
             return compare(self.Y, {judged.name: judged.topk for judged in self.models}, metrics, **options)
         return Comparison({first.name: evaluate(self.Y, first.topk, metrics, **options)}, first.name, confidence)
 
+    def annif(self, k: int, vocab: Vocabulary | None = None, confidence: float | None = 0.95) -> AnnifEvaluation:
+        """What ``annif eval`` would print of the first model's ``k`` best labels.
 
-def default_metrics(k: int = 5) -> list[str]:
-    """What is shown unless metrics are named.
+        Labels are those of ``vocab``, in its order: what it does not have, or no longer gives, is no label for Annif.
+        Without one they are the labels of this trial.
+        """
+        topk = self.models[0].topk.padded(k)
+        if vocab is None:
+            return annif_metrics(self.Y, topk, confidence=confidence)
+        place = vocab.places(self.label_ids)
+        place[(place >= 0) & vocab.deprecated[place]] = -1
+        keep = place[self.Y.indices] >= 0
+        rows = np.repeat(np.arange(self.Y.shape[0]), np.diff(self.Y.indptr))[keep]
+        true = (np.ones(rows.size, np.float32), (rows, place[self.Y.indices[keep]]))
+        moved = np.append(place, np.int32(-1))[topk.labels]
+        order = np.argsort(moved < 0, axis=1, kind="stable")
+        labels, scores = (np.take_along_axis(part, order, axis=1) for part in (moved, topk.scores))
+        # Annif does not load a deprecated concept of SKOS; in tables it is one that has no name.
+        named = np.isin(np.arange(len(vocab)), vocab.terms.concept)
+        return annif_metrics(
+            sparse.csr_array(true, shape=(self.Y.shape[0], len(vocab))),
+            TopK(labels, scores).first((moved >= 0).sum(axis=1)),
+            n_labels=len(vocab) - int((vocab.deprecated & named).sum()),
+            confidence=confidence,
+        )
+
+
+def default_metrics(k: int = 5, has_training: bool = True) -> list[str]:
+    """What is shown unless metrics are named; without training rows, what does not need their counts.
 
     >>> default_metrics(3)[:4]
     ['p@1', 'p@3', 'ndcg@3', 'f1@3']
     """
     ks = usual_ks(k)
-    return [
+    wanted = [
         *(f"p@{i}" for i in ks),
         f"ndcg@{k}",
         f"f1@{k}",
@@ -135,6 +169,7 @@ def default_metrics(k: int = 5) -> list[str]:
         f"coverage@{k}",
         *(f"recall@{k}:{part}" for part in ("head", "torso", "tail")),
     ]
+    return [name for name in wanted if has_training or not (name.startswith("ps") or ":" in name)]
 
 
 def usual_ks(k: int) -> list[int]:
@@ -193,6 +228,7 @@ def judge(
         rarity(counts),
         [_judge_one(name, model, rows, column, k) for name, model in models.items()],
         training is not None,
+        0 if training is None else training.n_rows,
     )
 
 
@@ -203,7 +239,7 @@ def _judge_one(name: str, model: Tagger | Predictions, rows: Rows, column: dict[
     if isinstance(model, Predictions):
         _check_known(name, model, rows)
         return Judged(name, None, columns, TopK(columns[model.topk.labels], model.topk.scores), 0.0)
-    topk = predict_in_blocks(model.model_, model.rows(rows.rows), k, f"Predicting with {name}")
+    topk = predict_in_blocks(model, model.rows(rows.rows), k, f"Predicting with {name}")
     return Judged(name, model, columns, TopK(columns[topk.labels], topk.scores), perf_counter() - start)
 
 
@@ -216,7 +252,7 @@ def _check_known(name: str, predictions: Predictions, rows: Rows) -> None:
         )
 
 
-def predict_in_blocks(model: XMCModel, X: Any, k: int, description: str) -> TopK:
+def predict_in_blocks(model: XMCModel | Tagger, X: Any, k: int, description: str) -> TopK:
     """``model.predict_topk(X, k)`` with a progress bar."""
     parts = []
     with progress(description, X.shape[0]) as advance:

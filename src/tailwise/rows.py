@@ -57,7 +57,10 @@ class RowView(NamedTuple):
     def __call__(self, X: sparse.csr_array) -> sparse.csr_array:
         """X as the model sees it; X itself stays unchanged. Shares what does not change."""
         if self.columns is not None:
-            X = sparse.csr_array(X[:, self.columns])
+            first, last = (int(self.columns[0]), int(self.columns[-1])) if self.columns.size else (0, -1)
+            # Columns side by side are cut out in the time that their values take, not their number.
+            together = last - first + 1 == self.columns.size
+            X = sparse.csr_array(X[:, first : last + 1] if together else X[:, self.columns])
         return X if self.keeps_values else with_values(X, self._values(X))
 
     @property
@@ -93,6 +96,15 @@ def with_values(X: sparse.csr_array, data: np.ndarray) -> sparse.csr_array:
     changed = copy(X)
     changed.data = data
     return changed
+
+
+def scaled_rows(X: sparse.csr_array, weight: np.ndarray) -> sparse.csr_array:
+    """X with every entry times its row's weight; rows of weight 0 lose their entries."""
+    scaled = with_values(X, (X.data * np.repeat(weight, np.diff(X.indptr))).astype(np.float32))
+    if not weight.all():
+        scaled = scaled.copy()
+        scaled.eliminate_zeros()
+    return scaled
 
 
 def idf_weights(X: sparse.csr_array) -> np.ndarray:

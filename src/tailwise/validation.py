@@ -224,6 +224,16 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     return weight
 
 
+def counted_rows(
+    X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray
+) -> tuple[sparse.csr_array, sparse.csr_array, np.ndarray]:
+    """The rows of X and Y that count at all, with their weights."""
+    counting = weight > 0
+    if counting.all():
+        return X, Y, weight
+    return sparse.csr_array(X[counting]), sparse.csr_array(Y[counting]), weight[counting]
+
+
 def feature_names(X: Any) -> np.ndarray | None:
     """The names of a table's columns as (n_features,) str; None for a matrix, or where not all names are strings."""
     columns = getattr(X, "columns", None)

@@ -90,3 +90,34 @@ def test_training_keeps_the_propensity(run, corpus, tmp_path):
     )
     assert report.code == 0, report.err
     assert json.loads(run("info", tmp_path / "m", "--json").out)["labels"] == 4
+
+
+def test_a_report_has_a_file_beside_a_model_with_the_intervals_of_evaluate(run, corpus, model, predicted, tmp_path):
+    file, page = predicted / "p.csv", tmp_path / "r.html"
+    result = run("report", model, file, corpus / "test.jsonl", "-o", page, *TEXT)
+    assert result.code == 0, result.err
+    html = page.read_text(encoding="utf-8")
+    found = run("evaluate", model, corpus / "test.jsonl", "--json", *TEXT).json["metrics"]
+    for metric in ("p@1", "psp@5", "recall@5:torso"):
+        cell = "<td>{value:.2f} <small>[{low:.2f}, {high:.2f}]</small></td>".format(**found[metric])
+        assert html.count(cell) >= 2, f"{metric} of the model and of its own predictions in a file"
+    assert "another program's predictions" in html or "another program&#x27;s predictions" in html
+    assert "Not of p.csv" in html and "p.csv: its scores are another program" in html
+
+
+def test_a_report_of_files_alone(run, corpus, predicted, tmp_path):
+    base = ["report", predicted / "p.jsonl", corpus / "test.jsonl", "-o", tmp_path / "r.html", *TEXT]
+    bare = run(*base)
+    assert bare.code == 0, bare.err
+    assert "without --training DATA" in bare.err
+    html = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "Of all labels" in html and "training rows" not in html.split('id="glossary"')[0]
+    assert 'id="trade-off"' not in html and "<td>20</td><td>–</td>" in html.replace(' class="text"', "")
+    told = run(*base, "--training", corpus / "train.jsonl")
+    assert told.code == 0, told.err
+    html = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert (
+        'id="frequencies"' in html
+        and 'id="norms"' not in html
+        and "<td>psp@5</td>" in html.replace(' class="text"', "")
+    )

@@ -88,8 +88,28 @@ class TestStandardInput:
         assert run("info", "-", "--format", "csv", "--json", stdin=csv).json["labels"] == 4
 
     def test_errors_name_it(self, run):
-        result = run("info", "-", stdin="text,labels\na,b\n")
+        result = run("info", "-", stdin="words,numbers\na,b\n")
         assert result.code == ExitCode.BAD_INPUT and "--format csv" in result.err
         assert "error: standard input, line 1: " in result.err
         result = run("info", "-", stdin='{"text": "a", "labels": ["x"]}\n{\n')
         assert "error: standard input, line 2: " in result.err
+
+
+def test_written_lists_are_called_that(run, tmp_path):
+    lines = ["Title,Subjects", *(f'{row["title"]} {row["body"]},"{row["labels"]}"' for row in ROWS)]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    assert "4 labels, 1.2 a row, as written lists\n" in run("info", tmp_path / "a.csv").err
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_table_on_standard_input_is_known_by_its_header(run, tmp_path, delimiter):
+    found = run("info", "-", stdin=write(tmp_path, "|", delimiter=delimiter).read_bytes())
+    assert found.code == 0, found.err
+    assert "4 labels" in found.err
+
+
+@pytest.mark.parametrize("name", ["out.xlsx", "out.docx", "out.json"])
+def test_what_is_not_written_is_refused_before_any_work(run, corpus, model, tmp_path, name):
+    result = run("predict", model, corpus / "test.jsonl", "-o", tmp_path / name, "-t", "title,body")
+    assert result.code == ExitCode.BAD_INPUT and f"{name}: .{name[4:]} is not written; name one of .csv" in result.err
+    assert not (tmp_path / name).exists()

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from tailwise.data import read_predictions
+from tailwise.data import Rows, load_dataset, read_predictions
 from tailwise.errors import DataFormatError, InvalidInput
+from tailwise.judging import judge
 
 EXPECTED = [["7", "12"], [], ["3"]]
 TEXTS = {
@@ -27,6 +29,13 @@ TEXTS = {
     "by label": '{"labels": {"12": 0.1, "7": 0.9}}\n{"labels": {}}\n{"labels": {"3": 0.5}}\n',
     "tailwise JSON": '{"row": 0, "labels": [{"id": "7", "score": 0.9}, {"id": "12", "score": 0.1}]}\n'
     '{"row": 1, "labels": []}\n{"row": 2, "labels": [{"id": "3", "score": 0.5}]}\n',
+    "annif index": '{"text": "a", "results": [{"uri": "7", "label": "x", "notation": null, "score": 0.9}, '
+    '{"uri": "12", "label": "y", "notation": null, "score": 0.1}]}\n{"results": []}\n'
+    '{"document_id": "d", "results": [{"uri": "3", "label": "z", "notation": "n", "score": 0.5}]}\n',
+    "annif's service": '[{"document_id": null, "results": [{"uri": "7", "score": 0.9},\n{"uri": "12", "score": 0.1}]}'
+    ',\n{"results": []}, {"results": [{"uri": "3", "label": "z", "score": 0.5}]}]',
+    "annif suggest": "Suggestions for a.txt\n<7>\tx\t0.9\n<12>\ty\tnotation\t0.1\nSuggestions for b.txt\n"
+    "Suggestions for c.txt\n<3>\tz\t0.5\n",
     "tailwise CSV": "row,rank,id,name,score\n0,1,7,seven,0.9\n0,2,12,twelve,0.1\n2,1,3,three,0.5\n",
     "tailwise TSV": "row\trank\tid\tname\tscore\n0\t1\t7\tseven\t0.9\n0\t2\t12\ttwelve\t0.1\n2\t1\t3\tthree\t0.5\n",
 }
@@ -44,6 +53,24 @@ def test_every_format_says_the_same(tmp_path, kind):
     assert found.topk.labels.dtype == np.int32 and found.topk.scores.dtype == np.float32
     assert (np.isneginf(found.topk.scores) == (found.topk.labels < 0)).all()
     assert ranked(read_predictions(tmp_path / "p", 3, 1)) == [["7"], [], ["3"]]
+
+
+PEERS = Path(__file__).parent / "peers"
+FIGURES = {
+    "napkinxc.txt": {"p@1": 30.0},
+    "omikuji.txt": {"p@1": 35.0},
+    "pecos.npz": {"p@1": 25.0, "p@2": 32.5, "p@3": 26.67, "p@5": 20.0, "recall@2": 28.75, "recall@5": 50.42},
+}
+"""What the programs say of themselves, with as many digits as they print."""
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_what_programs_really_print_scores_as_they_score_it(name):
+    data = load_dataset(PEERS / "test.txt")
+    rows = Rows.of(data, "train")
+    trial = judge({name: read_predictions(PEERS / name, rows.Y.shape[0], 5)}, rows, 5)
+    found = trial.metrics(list(FIGURES[name]), None)[name]
+    assert {metric: round(found[metric].value, 2) for metric in found} == FIGURES[name]
 
 
 def test_a_sparse_matrix(tmp_path):
@@ -151,3 +178,25 @@ def test_a_changed_byte_of_a_matrix_is_read_or_refused(tmp_path, at, byte):
     (tmp_path / "p.npz").write_bytes(data)
     with contextlib.suppress(DataFormatError):
         read_predictions(tmp_path / "p.npz", 3, 2)
+
+
+def test_a_folder_of_annif_files(tmp_path):
+    for name, text in {"b": "", "c": "<3>\tz\t0.5\n", "a": "<7>\tx\t0.9\n<12>\ty\t1.2\t0.1\n"}.items():
+        (tmp_path / f"{name}.annif").write_text(text)
+    assert ranked(read_predictions(tmp_path, 3, 4)) == EXPECTED
+    assert ranked(read_predictions(tmp_path, 2, 4, names=["c", "a"])) == [["3"], ["7", "12"]]
+    with pytest.raises(DataFormatError, match=r"found no d\.annif; expected a file"):
+        read_predictions(tmp_path, 1, 4, names=["d"])
+    with pytest.raises(DataFormatError, match="found 3 rows; expected 2"):
+        read_predictions(tmp_path, 2, 4)
+    (tmp_path / "b.annif").write_text("<7>\tx\t0.9\n7 0.9\n")
+    with pytest.raises(DataFormatError, match=r"b\.annif, line 2: found '7 0\.9'; expected <uri>⇥label⇥score"):
+        read_predictions(tmp_path, 3, 4)
+
+
+def test_one_document_as_annif_suggest_prints_it(tmp_path):
+    (tmp_path / "p").write_text("<7>\tx\t0.9\n<12>\ty\t0.1\n")
+    assert ranked(read_predictions(tmp_path / "p", 1, 4)) == [["7", "12"]]
+    (tmp_path / "p").write_text('{"results": [{"uri": "7"}]}')
+    with pytest.raises(DataFormatError, match="an answer without labels and scores, number 1"):
+        read_predictions(tmp_path / "p", 1, 4)

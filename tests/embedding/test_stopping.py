@@ -9,8 +9,9 @@ from scipy import sparse
 
 torch = pytest.importorskip("torch")
 
-from tailwise.embedding import GLaS, run, stopping  # noqa: E402
-from tailwise.embedding.stopping import EarlyStopping, hold_out  # noqa: E402
+from tailwise import early_stopping as stopping  # noqa: E402
+from tailwise.early_stopping import EarlyStopping, hold_out  # noqa: E402
+from tailwise.embedding import GLaS, run  # noqa: E402
 from tailwise.errors import InvalidInput  # noqa: E402
 from tailwise.validation import check_features, check_labels  # noqa: E402
 
@@ -27,7 +28,9 @@ def rows():
 @given(st.lists(st.sampled_from([0.0, 1.0, 2.0, np.nan]), min_size=1, max_size=8), st.integers(1, 3))
 def test_the_first_of_the_best_epochs_is_kept(values, patience):
     weights = {"w": torch.zeros(1)}
-    judge = EarlyStopping("p@1", patience=patience, measure=lambda parameters: values[int(parameters["w"]) - 1])
+    judge = EarlyStopping(
+        "p@1", patience=patience, measure=lambda parameters: values[int(parameters["w"]) - 1], copy=run.copied
+    )
     judge.keep(0, weights)
     for epoch, value in enumerate(values, start=1):
         assert not judge.should_stop
@@ -43,7 +46,7 @@ def test_the_first_of_the_best_epochs_is_kept(values, patience):
 
 def test_without_held_out_rows_the_last_epoch_counts():
     weights = {"w": torch.zeros(1)}
-    judge = EarlyStopping("p@1", patience=1, measure=None)
+    judge = EarlyStopping("p@1", patience=1, measure=None, copy=run.copied)
     for epoch in (1, 2, 3):
         weights["w"] += 1
         assert judge.judge(epoch, weights) == {} and not judge.should_stop
@@ -60,7 +63,7 @@ def test_training_stops_and_keeps_the_best_epoch(rows, monkeypatch):
 def test_validation_is_the_named_metric_on_the_held_out_rows(rows, monkeypatch):
     X, Y = rows
     chosen = []
-    monkeypatch.setattr(run, "hold_out", lambda *args: chosen.append(hold_out(*args)) or chosen[-1])
+    monkeypatch.setattr(stopping, "hold_out", lambda *args: chosen.append(hold_out(*args)) or chosen[-1])
     fitted = GLaS(**SMALL | {"validation_fraction": 0.3, "metric": "recall@3"}).fit(X, Y)
     assert len(chosen[0]) == 45
     top = fitted.predict_topk(X[chosen[0]], 3).labels

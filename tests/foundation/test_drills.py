@@ -6,14 +6,16 @@ import shutil
 import numpy as np
 import pytest
 
-from drills import abuse, harness, inject, verbs
+from drills import abuse, answers, harness, inject, verbs
 from drills.harness import Outcome
 from drills.zoo import MODELS
 
 
 def test_every_drill_can_be_run_by_name():
     drills = harness.available()
-    assert {"save", "load", "kill", "verbs", "flip", "hostile", "lies", "readers", "abuse", "inject"} <= set(drills)
+    assert {"save", "load", "kill", "verbs", "flip", "hostile", "lies", "readers", "abuse", "inject", "answers"} <= set(
+        drills
+    )
     for name, module in drills.items():
         assert 0 < module.MODEST <= module.COUNT, name
         assert module.__doc__.splitlines()[0].endswith("?"), name
@@ -46,6 +48,13 @@ def test_a_killed_command_leaves_the_old_or_the_new(tmp_path):
     assert outcome.passed and outcome.intact == 2
     (tmp_path / "rows.txt.xz").write_bytes(b"half")
     assert verbs._judged(convert.identity, tmp_path / "rows.txt.xz", {"another"})[0] == "broken"
+
+
+def test_a_killed_reviewer_loses_no_answer(tmp_path):
+    outcome = answers.kills(3, tmp_path / "audit")
+    assert outcome.passed and outcome.intact == 3, outcome
+    assert answers._judged(tmp_path / "audit", {10**9}) == ("broken", "1 acknowledged answers are lost")
+    assert answers._judged(tmp_path / "nothing", set())[0] == "broken"
 
 
 def test_a_page_that_forgets_to_quote_is_seen(tmp_path):

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-REFUSED = ("matplotlib", "pyarrow", "pypi_simple", "requests", "torch", "safetensors", "faiss")
+REFUSED = ("matplotlib", "pyarrow", "pypi_simple", "requests", "torch", "safetensors", "faiss", "rdflib", "sqlalchemy")
 HOOK = f"""
 import sys
 class Refuse:
@@ -71,6 +71,10 @@ def test_the_command(bare):
         (
             ["experiment", "guess", "--quick"],
             "the experiment guess needs matplotlib; install it with: pip install 'tailwise[report]'",
+        ),
+        (
+            ["audit", "plan", "no-model", "texts.jsonl", "-o", "audit"],
+            "an audit's store needs sqlalchemy; install it with: pip install 'tailwise[audit]'",
         ),
         (
             ["train", "texts.jsonl", "-o", "glas", "-m", "glas"],

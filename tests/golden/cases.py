@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 import tailwise as tw
+from tailwise.kernels.text.names import COUNT, N_FACTS
 
 
 def make_synthetic():
@@ -31,8 +32,23 @@ def load_eurlex():
     return eurlex.X_train[:1000], eurlex.Y_train[:1000], eurlex.X_test[:200]
 
 
-SYNTHETIC_ONLY = ("XMLCNN", "AttentionXML")
-"""Models to which a value of X is a token: the weights of EURLex-4K are none."""
+SYNTHETIC_ONLY = ("XMLCNN", "AttentionXML", "MatchedNames")
+"""Models to which a value of X is a token or a fact of a label: the weights of EURLex-4K are none."""
+
+
+class Finds(tw.MatchedNames):
+    """Every two features of the synthetic rows become two facts of one label."""
+
+    def fit(self, X, Y):
+        return super().fit(self._facts(X), Y)
+
+    def predict_topk(self, X, k):
+        return super().predict_topk(self._facts(X), k)
+
+    def _facts(self, X):
+        columns = X.indices // 2 * N_FACTS + COUNT + X.indices % 2
+        return sparse.csr_array((X.data, columns, X.indptr), shape=(X.shape[0], X.shape[1] // 2 * N_FACTS))
+
 
 CASES = {
     "Popularity": lambda: tw.Popularity(),
@@ -61,11 +77,13 @@ CASES = {
     "WSABIE": lambda: tw.WSABIE(random_state=0),
     "XMLCNN": lambda: tw.XMLCNN(n_filters=16, bottleneck=64, word_dim=16, epochs=3, random_state=0),
     "AttentionXML": lambda: tw.AttentionXML(16, word_dim=16, flat_labels=20, epochs=3, random_state=0),
+    "MatchedNames": lambda: Finds(random_state=0),
     "PropensityReranker": lambda: tw.PropensityReranker(tw.DiSMEC(random_state=0)),
     "CentroidReranker": lambda: tw.CentroidReranker(tw.DiSMEC(random_state=0)),
     "Calibrated": lambda: tw.Calibrated(tw.DiSMEC(random_state=0), random_state=0),
     "RankNet": lambda: tw.RankNet(tw.DiSMEC(random_state=0), random_state=0),
     "TailAugmented": lambda: tw.TailAugmented(tw.DiSMEC(random_state=0), random_state=0),
+    "Columns": lambda: tw.Columns(tw.DiSMEC(random_state=0), columns=[(0, 60)]),
     "Ensemble": lambda: tw.Ensemble([tw.DiSMEC(random_state=0), tw.Centroid()], random_state=0),
     "Stacked": lambda: tw.Stacked([tw.DiSMEC(random_state=0), tw.Bonsai(random_state=0)], random_state=0),
     "Sublinear": lambda: tw.Sublinear(tw.DiSMEC(random_state=0)),

@@ -43,17 +43,18 @@ def table_of(hashes):
 def hash_of(word):
     codes, starts = joined([word])
     out = room(9, 1)
-    assert terms.hash_words(codes, starts, WORDS, 1, np.zeros(16, np.uint64), out) == 1
+    assert terms.hash_words(codes, starts, WORDS, 1, 1, np.zeros(16, np.uint64), out) == 1
     return out.hashes[0]
 
 
 @st.composite
 def texts_of_words(draw):
     parts, stop = draw(texts), draw(st.sets(st.sampled_from(["ab", "ca", "aé"]), max_size=2))
-    longest = draw(st.integers(1, 3))
+    shortest, longest = draw(st.integers(1, 3)), draw(st.integers(1, 3))
     codes, starts = joined(parts)
     stops = table_of([hash_of(word) for word in sorted(stop)])[0]
-    return codes, starts, WORDS, longest, stops, room(longest * (codes.size // 3 + len(parts)), len(parts)), parts, stop
+    out = room(longest * (codes.size // (shortest + 1) + len(parts)), len(parts))
+    return codes, starts, WORDS, shortest, longest, stops, out, parts, stop
 
 
 @st.composite
@@ -191,13 +192,13 @@ def split(text):
 
 TWINS = {
     terms.hash_words: Twin(
-        lambda codes, starts, is_word, longest, stop, out, parts, words: spelled(
-            lambda text: naive.word_runs(text, is_word, longest, words), parts
+        lambda codes, starts, is_word, shortest, longest, stop, out, parts, words: spelled(
+            lambda text: naive.word_runs(text, is_word, shortest, longest, words), parts
         ),
         texts_of_words(),
-        writes=(5,),
-        call=lambda *arguments: terms.hash_words(*arguments[:6]),
-        seen=lambda n, *arguments: read_terms(n, arguments[5]),
+        writes=(6,),
+        call=lambda *arguments: terms.hash_words(*arguments[:7]),
+        seen=lambda n, *arguments: read_terms(n, arguments[6]),
         examples=60,
     ),
     terms.hash_pieces: Twin(

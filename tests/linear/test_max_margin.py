@@ -6,8 +6,11 @@ from contracts import make_rows
 from naive import linear as naive
 from scipy import optimize, sparse
 
-from tailwise import PDSparse
+from tailwise import PDSparse, evaluate
+from tailwise.early_stopping import HeldOut
 from tailwise.linear.max_margin import MaxMargin
+
+ALL_ROWS = {"early_stopping": False, "random_state": 0}
 
 
 def best_of_generic_solver(X, Y, C, l1):
@@ -53,7 +56,7 @@ def test_the_objective_is_that_of_a_generic_solver(C, l1):
     Y = sparse.lil_array(Y)
     Y[:, 1] = 0
     Y[:4, 1], Y[8] = 1, 0
-    model = PDSparse(C, l1=l1, tol=1e-4, max_rounds=500, normalize=False, random_state=0).fit(X, Y.tocsr())
+    model = PDSparse(C, l1=l1, tol=1e-4, max_rounds=500, normalize=False, **ALL_ROWS).fit(X, Y.tocsr())
     found = naive.max_margin_primal(model.weights_.toarray().astype(float), X.toarray(), Y.toarray(), C, l1)
     assert model.gap_ <= 1e-4 and model.n_rounds_ < 500
     assert found == pytest.approx(best_of_generic_solver(X.toarray(), Y.toarray(), C, l1), rel=1e-3)
@@ -75,8 +78,33 @@ def test_the_bounds_close_in_on_the_objective():
 
 def test_l1_makes_weights_sparse_and_the_gap_stops_training():
     X, Y = make_rows()
-    loose, tight = (PDSparse(tol=tol, random_state=0).fit(X, Y) for tol in (0.3, 0.01))
-    assert tight.gap_ <= 0.01 < loose.gap_ <= 0.3 and loose.n_rounds_ < tight.n_rounds_
-    sparser = PDSparse(l1=0.5, random_state=0).fit(X, Y)
+    loose, tight = (PDSparse(1.0, l1=0.01, tol=tol, **ALL_ROWS).fit(X, Y) for tol in (0.3, 0.01))
+    assert tight.gap_ <= 0.01 < loose.gap_ <= 0.3 and loose.n_rounds_ < tight.n_rounds_ == tight.best_round_
+    sparser = PDSparse(1.0, l1=0.5, **ALL_ROWS).fit(X, Y)
     assert 0 < sparser.weights_.nnz < tight.weights_.nnz / 2
-    assert PDSparse(tol=1e-9, max_rounds=2, random_state=0).fit(X, Y).n_rounds_ == 2
+    assert PDSparse(tol=1e-9, max_rounds=2, **ALL_ROWS).fit(X, Y).n_rounds_ == 2
+
+
+def test_held_out_rows_choose_the_round(monkeypatch):
+    X, Y = make_rows(n_samples=150)
+    values = iter([10.0, 30.0, 20.0, 25.0, 99.0])
+    monkeypatch.setattr(HeldOut, "measure", lambda self, predict: next(values))
+    stopped = PDSparse(tol=1e-9, patience=2, random_state=0).fit(X, Y)
+    assert (stopped.n_rounds_, stopped.best_round_) == (4, 2)
+    values = iter([10.0, 30.0])
+    again = PDSparse(tol=1e-9, max_rounds=2, random_state=0).fit(X, Y)
+    assert (again.weights_ != stopped.weights_).nnz == 0 and again.gap_ == stopped.gap_ > 0
+
+
+def test_many_labels_a_row_do_not_spoil_the_ranking():
+    """One label that features tell and many that they do not: at the optimum the latter outweigh the former."""
+    rng = np.random.default_rng(0)
+    topic = np.eye(6)[rng.integers(6, size=600)]
+    X, chance = topic + 0.3 * rng.random((600, 6)), np.hstack([0.9 * topic, np.full((600, 60), 0.2)])
+    Y = (rng.random(chance.shape) < chance).astype(int)
+
+    def precision(**params):
+        top = PDSparse(random_state=0, **params).fit(X[:500], Y[:500]).predict_topk(X[500:], 1)
+        return evaluate(Y[500:], top, ["p@1"], confidence=None)["p@1"].value
+
+    assert precision() > precision(early_stopping=False) + 10

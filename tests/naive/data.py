@@ -357,3 +357,32 @@ def parse_split(data, n_rows):
     found = [int(row[0]) - 1 for row in rows]
     _require(len(set(found)) == len(found), "twice")
     return found
+
+
+def parse_annif(data):
+    """Lines ``text⇥uri uri …`` as (text, labels) pairs."""
+    rows = []
+    for line in data.decode().removeprefix("\ufeff").removesuffix("\n").split("\n"):
+        text, tab, uris = line.removesuffix("\r").partition("\t")
+        _require(tab, "no tab")
+        labels = [uri[1:-1] if uri[0] + uri[-1] == "<>" and len(uri) > 1 else uri for uri in uris.split()]
+        labels = [label for label in labels if label]
+        _require(len(set(labels)) == len(labels), "a label twice")
+        rows.append((text, labels))
+    _require(data.decode().removeprefix("\ufeff"), "no row")
+    return rows
+
+
+def parse_vocabulary_tsv(data):
+    """Lines ``uri⇥label[⇥notation]`` as (uri, label, notation) triples."""
+    concepts = {}
+    for line in data.decode().removeprefix("\ufeff").split("\n"):
+        if not line.strip():
+            continue
+        uri, *rest = (cell.strip() for cell in line.removesuffix("\r").split("\t"))
+        _require(len(rest) <= 2, "columns")
+        uri = uri[1:-1] if uri[:1] == "<" and uri[-1:] == ">" else uri
+        _require(uri and uri not in concepts, "no uri, or one twice")
+        concepts[uri] = [*rest, "", ""][:2]
+    _require(concepts, "no concept")
+    return [(uri, *cells) for uri, cells in concepts.items()]

@@ -18,9 +18,9 @@ def words_of(text, is_word):
     return found
 
 
-def word_runs(text, is_word, longest_run, stop):
+def word_runs(text, is_word, shortest, longest_run, stop):
     """``(term, first, length)`` of the runs that end at each word, the shortest first; a term is a tuple of words."""
-    words = [(a, w) for a, w in words_of(text, is_word) if len(w) > 1 and w not in stop]
+    words = [(a, w) for a, w in words_of(text, is_word) if len(w) >= shortest and w not in stop]
     terms = []
     for last, (at, word) in enumerate(words):
         for run in range(1, min(longest_run, last + 1) + 1):

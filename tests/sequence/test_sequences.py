@@ -159,3 +159,78 @@ def test_padding_changes_no_answer(network):
     for model in (network, AttentionXML(4, word_dim=4, epochs=2, random_state=0)):
         short, long = (clone(model).fit(rows, Y).predict_topk(rows) for rows in (X, longer))
         np.testing.assert_array_equal(short.scores, long.scores)
+
+
+@pytest.mark.parametrize("kind", [XMLCNN, AttentionXML])
+def test_rows_are_seen_alike_whatever_padding_their_batch_needs(kind):
+    torch = pytest.importorskip("torch")
+    X, Y = rows_and_labels()
+    fitted = kind(word_dim=4, epochs=1, batch_size=18, early_stopping=False, random_state=0).fit(X, Y)
+    network = fitted.build_network(Y.shape[1])
+    tokens = torch.from_numpy(Tokens.of(X, fitted.tokens_).padded(np.arange(6)))
+    longer = torch.nn.functional.pad(tokens, (0, 96))
+    with torch.no_grad():
+        alone, padded = (network.probabilities(fitted.network_, batch) for batch in (tokens, longer))
+    np.testing.assert_allclose(padded, alone, rtol=1e-5)
+
+
+def test_words_are_pooled_by_parts_of_their_own_row():
+    torch = pytest.importorskip("torch")
+    from tailwise.sequence.convolutions import _parts
+
+    tokens = torch.tensor([[5, 5, 5, 5, 5, 5, 0, 0], [5, 0, 0, 0, 0, 0, 0, 0], [0] * 8])
+    places = [[part[row, 0].nonzero().flatten().tolist() for part in _parts(tokens, 4)] for row in range(3)]
+    assert places == [[[0, 1], [2], [3, 4], [5]], [[0], [], [], []], [[], [], [], []]]
+
+
+@pytest.mark.parametrize("kind", [XMLCNN, AttentionXML])
+def test_training_rows_are_learnt_by_heart(kind):
+    """A network that does not learn what is certain is wired wrongly."""
+    pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    X = sparse.csr_array(rng.integers(1, 99, (32, 40)) * (np.arange(40) < rng.integers(3, 40, (32, 1))))
+    Y = sparse.csr_array(np.eye(6, dtype=int)[rng.integers(6, size=32)])
+    width = {"hidden": 32} if kind is AttentionXML else {"n_filters": 16, "bottleneck": 64}
+    params = {**width, "word_dim": 16, "dropout": 0, "batch_size": 8, "epochs": 30, "learning_rate": 0.01}
+    model = kind(**params, average_from=None, early_stopping=False, random_state=0).fit(X, Y)
+    assert tailwise.evaluate(Y, model.predict_topk(X, 1), ["p@1"], confidence=None)["p@1"].value > 95
+
+
+def test_weights_are_averaged_over_epochs():
+    pytest.importorskip("torch")
+    X, Y = rows_and_labels()
+
+    def weights(epochs, average_from=None):
+        params = {"word_dim": 4, "epochs": epochs, "early_stopping": False, "random_state": 0}
+        return AttentionXML(4, average_from=average_from, **params).fit(X, Y).network_
+
+    epochs = [weights(2), weights(3), weights(4)]
+    averaged = weights(4, average_from=2)
+    for name, mean in averaged.items():
+        np.testing.assert_allclose(mean, sum(part[name] for part in epochs) / 3, rtol=1e-4, atol=1e-6)
+    assert all((weights(1, average_from=2)[name] == weights(1)[name]).all() for name in averaged)
+
+
+def test_an_average_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    from tailwise.early_stopping import EarlyStopping
+
+    X, Y = rows_and_labels()
+
+    def model(checkpoint=None):
+        params = {"word_dim": 4, "epochs": 4, "early_stopping": False, "checkpoint": checkpoint, "random_state": 0}
+        return AttentionXML(4, average_from=2, **params)
+
+    whole, judge = model().fit(X, Y), EarlyStopping.judge
+
+    def stop_after_three(self, epoch, parameters):
+        if epoch == 4:
+            raise KeyboardInterrupt
+        return judge(self, epoch, parameters)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EarlyStopping, "judge", stop_after_three)
+        with pytest.raises(KeyboardInterrupt):
+            model(str(tmp_path / "c")).fit(X, Y)
+    resumed = model(str(tmp_path / "c")).fit(X, Y)
+    assert all((resumed.network_[name] == value).all() for name, value in whole.network_.items())

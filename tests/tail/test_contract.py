@@ -5,6 +5,7 @@ from tailwise.tail import (
     LPSR,
     Calibrated,
     CentroidReranker,
+    Columns,
     Ensemble,
     PropensityReranker,
     RankNet,
@@ -84,3 +85,8 @@ class TestWrappersCompose(ModelContract):
     def make(self, **params):
         inner = TailAugmented(NearestRows(k=10), random_state=1)
         return PropensityReranker(Calibrated(RankNet(inner, epochs=1, random_state=1), random_state=1), **params)
+
+
+class TestColumns(ModelContract):
+    def make(self, **params):
+        return Columns(Centroid(), **params)

@@ -39,7 +39,7 @@ def test_stacking_samples_easy_negatives_without_bias(rows):
     whole, sampled = (Stacked(members, n_pairs=n, random_state=0) for n in (10**9, 1))
     for model in (whole, sampled):
         model.fit(X, Y)
-    candidates, _ = sampled._fit_members(X, Y)
+    candidates = sampled._fit_members(X, Y, None).candidates
     hits = candidates.are_hits(Y)
     kept, weights = sampled._sample(candidates, hits)
     assert hits[kept].sum() == hits.sum(), "what is right is always kept"

@@ -37,25 +37,25 @@ def test_small_data_get_one_classifier_a_label_and_large_ones_a_tree():
     assert (type(small.model).__name__, type(large.model).__name__) == ("DiSMEC", "Parabel")
     assert small.reason.startswith("1,000 rows, 100 labels")
     assert "under a CPU-minute" in small.reason
-    assert "would take hours" in large.reason
+    assert "would take 361 CPU-hours" in large.reason and large.minutes > 1000 * small.minutes
     assert type(BySize(max_minutes=0).for_size(1000, 100, 10_000).model).__name__ == "Parabel"
 
 
 @pytest.mark.parametrize("model", [None, "auto", BySize(), "dismec"])
 def test_a_tagger_takes_a_name_or_chooses(model):
-    tagger = tailwise.Tagger(model, features=TextFeatures(min_df=1)).fit(TEXTS, LABELS)
+    tagger = tailwise.Tagger(model, effort="quick", features=TextFeatures(min_df=1)).fit(TEXTS, LABELS)
     assert type(tagger.model_).__name__ == "DiSMEC"
 
 
 def test_the_choice_is_made_among_the_models_given_and_told(tmp_path):
     told = []
     model = BySize(one_vs_rest=tailwise.Popularity(), tree=tailwise.Centroid(), max_minutes=0)
-    tagger = clone(tailwise.Tagger(model, features=TextFeatures(min_df=1)))
+    tagger = clone(tailwise.Tagger(model, effort="quick", features=TextFeatures(min_df=1)))
     tagger.fit(TEXTS, LABELS, on_step=lambda name, what: told.append((name, what)))
     assert type(tagger.model_).__name__ == "Centroid"
     assert [name for name, _ in told] == ["text features", "training", "training"]
     assert told[0][1] == "turning 3 texts into features"
-    assert told[1][1].startswith("chose Centroid() by size. 3 rows, 2 labels")
+    assert told[1][1].startswith("chose Centroid() for effort quick. 3 rows, 2 labels")
     assert told[2][1] == "training Centroid() on 3 rows, 4 features, 2 labels"
     tagger.save(tmp_path / "m")
     assert tailwise.load(tmp_path / "m").suggest(["sea"])[0] == tagger.suggest(["sea"])[0]

@@ -151,7 +151,7 @@ def test_a_table_of_several_text_columns():
         {"title": ["tax law", "sea", None] * 3, "abstract": ["income", "fish", "fish of the sea"] * 3}
     )
     labels = [["law"], ["fish"], ["fish"]] * 3
-    by_table = Tagger(Centroid(), features=TextFeatures(min_df=1)).fit(table, labels)
+    by_table = Tagger(Centroid(), features=TextFeatures(min_df=1, fields="joined")).fit(table, labels)
     joined = ["tax law\nincome", "sea\nfish", "fish of the sea"] * 3
     by_texts = Tagger(Centroid(), features=TextFeatures(min_df=1)).fit(joined, labels)
     np.testing.assert_array_equal(by_table.predict_topk(table).scores, by_texts.predict_topk(joined).scores)

@@ -102,6 +102,33 @@ def test_leaf_weights_have_a_mean_of_one_over_all_positives(rows):
     np.testing.assert_allclose(leaf_costs("tail", np.full(20, 0.5), sparse.csr_array(Y.shape)), 1)
 
 
+WEIGHED = {
+    "Parabel": lambda: Parabel(n_trees=1, max_leaf=4, prune=0.0, tol=1e-4, random_state=0),
+    "Bonsai": lambda: Bonsai(
+        n_trees=2, arity=4, max_leaf=4, representation="joint", weighting="tail", propensity=np.linspace(0.2, 0.9, 20),
+        prune=0.0, tol=1e-4, random_state=0,
+    ),
+    "logistic": lambda: Bonsai(n_trees=1, max_leaf=4, loss="logistic", C=1.0, prune=0.0, tol=1e-4, random_state=0),
+    "siblings": lambda: Parabel(tree=[list(range(9)), list(range(9, 20))], negatives="siblings", prune=0.0, tol=1e-4),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("make", WEIGHED.values(), ids=WEIGHED)
+def test_a_weight_is_how_often_a_row_counts(rows, monkeypatch, make):
+    monkeypatch.setitem(EFFORT, "squared_hinge", {"max_rounds": 60, "max_sweeps": 300, "bias_centre": 0.0})
+    monkeypatch.setitem(EFFORT, "logistic", {"max_rounds": 100})
+    X, Y = rows
+    weight = np.random.default_rng(1).integers(0, 4, X.shape[0])
+    repeated = np.repeat(np.arange(X.shape[0]), weight)
+    weighted, other = make().fit(X, Y, sample_weight=weight), make().fit(X[repeated], Y[repeated])
+    a, b = weighted.predict_topk(X, 5), other.predict_topk(X, 5)
+    np.testing.assert_allclose(a.scores, b.scores, atol=0.01)
+    assert (a.labels == b.labels).mean() > 0.97, "but for near ties"
+    plain, once = make().fit(X, Y), make().fit(X, Y, sample_weight=np.ones(X.shape[0]))
+    assert np.abs(plain.predict_topk(X).scores - a.scores).max() > 0.05, "weights matter"
+    assert_same_bits(plain.predict_topk(X), once.predict_topk(X))
+
+
 def test_a_tree_of_your_own_is_one_tree(rows):
     X, Y = rows
     parents = np.concatenate([np.repeat([20, 21], 10), [-1, -1]])

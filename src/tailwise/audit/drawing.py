@@ -15,7 +15,7 @@ CERTAIN = 0.3
 """Share of a stratum's questions that are its best pairs: labels that are found are worth having too."""
 RECORDED = 0.2
 """Share of questions about recorded pairs: are they right?"""
-DOUBLES = 0.1
+DOUBLES = 0.2
 """Share of questions that two reviewers answer."""
 POWER = 0.75
 

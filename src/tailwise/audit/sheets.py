@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,9 +39,15 @@ def export_sheet(audit: Audit, path: str | Path, reviewer: str, n_questions: int
     if not handed:
         raise InvalidInput(f"no question is left for {reviewer!r}")
     lines = [[str(q.id), str(q.record), q.text, q.label_id, q.label, "", reviewer] for q in handed]
-    with writing(path) as file:
-        write_delimited(file, [list(COLUMNS), *lines], ",", spreadsheet_safe=True)
+    write_sheet(path, COLUMNS, lines)
     return len(handed)
+
+
+def write_sheet(path: str | Path, columns: Sequence[str], lines: Sequence[Sequence[object]]) -> None:
+    """Write a CSV file that a spreadsheet opens and does not compute; atomic, in UTF-8."""
+    with writing(path) as file:
+        cells = ([str(cell) for cell in line] for line in lines)
+        write_delimited(file, chain([list(columns)], cells), ",", spreadsheet_safe=True)
 
 
 def import_sheet(audit: Audit, path: str | Path, reviewer: str | None = None) -> Imported:

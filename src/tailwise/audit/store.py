@@ -56,13 +56,12 @@ class Audit:
         cls, where: str | Path, plan: Plan, origin: Origin, texts: Sequence[str] | None = None, **options: Any
     ) -> Self:
         """Write ``plan`` to a new folder or an empty database; ``texts`` are those of all rows, where there are any."""
+        cls.check_free(where)
         if is_url(where):
             made = cls(where, **options)
             made._fill(plan, origin, texts)
             return made
         target = Path(where)
-        if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise InvalidInput(f"{target} exists; an audit is never replaced: choose another place, or remove it")
         with told_when_unwritable(target), temporary_folder(target) as scratch:
             made = cls(scratch, **options)
             made._fill(plan, origin, texts)
@@ -71,6 +70,19 @@ class Audit:
             scratch.rename(target)
             fsync_folder(target.parent)
         return cls(where, **options)
+
+    @classmethod
+    def check_free(cls, where: str | Path) -> None:
+        """Refuse a place that holds something already, or that cannot be reached, before a plan is made for it."""
+        if is_url(where):
+            with cls(where) as found:
+                if found._holds_one():
+                    raise InvalidInput(f"{shown(found.where)} holds an audit already; each needs a database of its own")
+            return
+        import_extra("sqlalchemy", "audit", "an audit's store")
+        target = Path(where)
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise InvalidInput(f"{target} exists; an audit is never replaced: choose another place, or remove it")
 
     @classmethod
     def open(cls, where: str | Path, **options: Any) -> Self:
@@ -242,8 +254,6 @@ class Audit:
             "plan": pack(plan),
             "origin": zlib.compress(json.dumps(origin._asdict()).encode()),
         }
-        if self._holds_one():
-            raise InvalidInput(f"{shown(self.where)} holds an audit already; each needs a database of its own")
         with self._transaction() as connection:
             self._desk.fill(connection, plan, origin, texts, facts)
 

@@ -16,7 +16,8 @@ import typer
 VERBS = {
     "From texts to labels": ("train", "learn", "suggest", "predict", "explain"),
     "Judging models": ("evaluate", "compare", "report"),
-    "Data and models": ("info", "labels", "convert", "split", "datasets", "warm"),
+    "What is missing": ("audit",),
+    "Data and models": ("info", "labels", "vocab", "convert", "split", "datasets", "warm"),
     "The papers": ("reproduce", "experiment"),
 }
 

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
 from tailwise.cli import inputs, output
 from tailwise.cli.evaluate import Confidence, Metrics, judge_all, say_speed, split_names
 
 
 @inputs.reads_data
 def compare(
-    models: Annotated[
-        list[Path],
-        typer.Argument(metavar="MODEL…", help="Folders that `tailwise train` wrote, or other programs' output."),
-    ],
+    models: inputs.Judged,
     data: inputs.Data,
     metrics: Metrics = None,
     k: inputs.K = 5,

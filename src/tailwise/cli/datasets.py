@@ -42,11 +42,13 @@ def public(as_json: output.Json = False) -> None:
     from tailwise.display import Table
 
     columns = ("name", "train_rows", "test_rows", "features", "labels", "A", "B", "files")
-    rows = [
-        [f"{fact[column]:,}" if type(fact[column]) is int else fact[column] for column in columns] for fact in facts
-    ]
+    rows = [[_shown(fact[column]) for column in columns] for fact in facts]
     notes = [f"from {SOURCE}: {PLACE}", "--propensity amazon, wikipedia or other sets A and B"]
     output.emit_table(Table("", [column.replace("_", " ") for column in columns], rows, notes))
+
+
+def _shown(value: object) -> str:
+    return "–" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 @app.command()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tailwise.cli import inputs, output
 from tailwise.cli.versions import installed, places
 from tailwise.models import model_class, model_names
+
+if TYPE_CHECKING:
+    from tailwise.text import Tagger
 
 
 @inputs.reads_data
@@ -84,8 +87,23 @@ def _model_facts(path: Path) -> dict[str, Any]:
     if isinstance(found, Tagger):
         facts["training rows"] = found.n_samples_
         facts["takes"] = "numeric rows" if found.features_ is None else f"texts ({describe(found.features_)})"
+        if found.features_ is not None:
+            groups = found.features_.groups_.items()
+            facts["columns"] = ", ".join(f"{name} {last - first:,}" for name, (first, last) in groups)
         facts |= {f"{name} labels": int((found.rarity_ == i).sum()) for i, name in enumerate(RARITIES)}
+        if found.vocabulary_ is not None:
+            facts["vocabulary"] = found.vocabulary_.summary()
+        facts |= _rules(found)
     return facts
+
+
+def _rules(tagger: Tagger) -> dict[str, Any]:
+    """What the tagger's rules say, and what they leave."""
+    if tagger.rules is None or tagger.allowed_ is None:
+        return {}
+    effects = tagger.rules.effects(tagger.labels())
+    said = {f"{word} labels": "; ".join(map(str, rules)) for word, rules in effects.items() if rules}
+    return said | {"labels that may be suggested": int(tagger.allowed_.sum())}
 
 
 def _emit_parameters(name: str, as_json: bool) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tailwise.data import Predictions
     from tailwise.data.labelled import Rows
     from tailwise.text import Tagger
+    from tailwise.vocabulary import LabelRules, Vocabulary
 
 _PANEL = "How to read DATA"
 _SPELLED = {"tab": "\t", "\\t": "\t", "newline": "\n", "\\n": "\n"}  # what shells make hard to type
@@ -34,12 +35,15 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA",
         help="A file (.jsonl, .csv, .tsv, .xlsx, .parquet, the repository's .txt, .svm, .arff; .gz and .xz too), "
-        "- for standard input, or a data set's name.",
+        "a folder of texts, - for standard input, or a data set's name.",
         show_default=False,
     ),
 ]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that `tailwise train` wrote.")]
-ModelPaths = Annotated[list[Path], typer.Argument(metavar="MODEL…", help="Folders that `tailwise train` wrote.")]
+Judged = Annotated[
+    list[Path],
+    typer.Argument(metavar="MODEL…", help="Folders that `tailwise train` wrote, or other programs' output."),
+]
 K = Annotated[int, typer.Option("-k", min=1, help="How many labels a row gets.")]
 TextColumns = Annotated[
     list[str] | None,
@@ -61,9 +65,20 @@ LabelSeparator = Annotated[
         rich_help_panel=_PANEL,
     ),
 ]
-LabelNames = Annotated[
+Vocab = Annotated[
     Path | None,
-    typer.Option("--label-names", help="JSON file from label id to readable name.", rich_help_panel=_PANEL),
+    typer.Option(
+        "--vocab",
+        "--label-names",
+        metavar="FILE",
+        help="What the labels are from: SKOS (.ttl, .rdf), CSV, TSV, or JSON from id to name; names in the order of "
+        "the columns too.",
+        rich_help_panel=_PANEL,
+    ),
+]
+Language = Annotated[
+    str | None,
+    typer.Option("--language", help="Of the labels' names, such as de.", rich_help_panel=_PANEL),
 ]
 Format = Annotated[
     str | None,
@@ -122,13 +137,39 @@ PropensityName = Annotated[
     typer.Option(
         "--propensity",
         metavar="PROPENSITY",
-        help="How likely a relevant label was observed: jain:A,B, amazon, wikipedia, other, or a file of a number for "
-        "each label.",
+        help="How likely a relevant label was observed: jain:A,B, amazon, wikipedia, other, hierarchy (of --vocab), "
+        "a file of a number for each label, or an audit's folder.",
+    ),
+]
+Include = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--include",
+        metavar="RULE",
+        help="Suggest only labels that a rule is about: id:ID, name:PATTERN, scheme:NAME, collection:NAME, rows>=5; "
+        "repeat it. @FILE has a rule a line.",
+    ),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--exclude", metavar="RULE", help="Suggest no labels that a rule is about: as --include, and deprecated."
     ),
 ]
 TrainingData = Annotated[
     str | None,
     typer.Option("--training", metavar="DATA", help="Training rows: how frequent labels are, where no model tells it."),
+]
+
+
+Vectors = Annotated[
+    Path | None,
+    typer.Option(
+        "--vectors",
+        metavar="FILE.npy",
+        help="A NumPy array with a vector for each text of DATA, which become columns beside the words.",
+        rich_help_panel=_PANEL,
+    ),
 ]
 
 
@@ -138,7 +179,8 @@ class Reading(NamedTuple):
     text_columns: TextColumns = None
     label_column: LabelColumn = None
     label_separator: LabelSeparator = None
-    label_names: LabelNames = None
+    vocab: Vocab = None
+    language: Language = None
     format: Format = None
     delimiter: Delimiter = None
     encoding: Encoding = None
@@ -146,6 +188,7 @@ class Reading(NamedTuple):
     duplicates: Duplicates = None
     label_base: LabelBase = None
     feature_base: FeatureBase = None
+    vectors: Vectors = None
 
     def options(self) -> dict[str, Any]:
         """What was given, under the names that :func:`tailwise.load_dataset` takes."""
@@ -156,11 +199,52 @@ class Reading(NamedTuple):
             ]
         for name in ("label_separator", "delimiter"):
             given[name] = _SPELLED.get(given[name], given[name])
+        given |= self._labels(given.pop("vocab"), given.pop("language"))
         return {name: value for name, value in given.items() if value is not None}
+
+    @staticmethod
+    def _labels(path: Path | None, language: str | None) -> dict[str, Any]:
+        """The vocabulary in a file, with its names in a language; or the file, where it names columns in order."""
+        if path is None:
+            return {}
+        found = read_vocab(path, language)
+        if found is None:
+            return {"label_names": path}
+        names = found.preferred_names(language if language and any(found.languages) else None)
+        return {"vocab": found, "label_names": dict(zip(found.ids, names, strict=True))}
 
 
 UNTOLD = Reading()
 """DATA tells by itself how it is read."""
+
+
+@functools.lru_cache(maxsize=2)
+def read_vocab(path: Path, language: str | None = None) -> Vocabulary | None:
+    """The vocabulary in a file; None where it has names in the order of columns and no ids. Read once a command."""
+    from tailwise.vocabulary.reading import names_by_id, read_vocabulary
+
+    if not names_by_id(path):
+        return None
+    found = read_vocabulary(path, language=language)
+    output.say(f"{path}: {found.summary()}")
+    return found
+
+
+def label_rules(include: list[str] | None, exclude: list[str] | None) -> LabelRules | None:
+    """The rules that --include and --exclude give; ``@FILE`` stands for the rules in its lines."""
+    from tailwise.data.files import read_text, split_lines
+    from tailwise.parameters import check_parameters
+    from tailwise.vocabulary import LabelRules
+
+    def read(rules: list[str] | None) -> list[str]:
+        lines = [split_lines(read_text(rule[1:])) if rule.startswith("@") else [rule] for rule in rules or []]
+        return [rule for found in lines for rule in found if rule.strip()]
+
+    if not include and not exclude:
+        return None
+    rules = LabelRules(include=read(include), exclude=read(exclude))
+    check_parameters(rules)
+    return rules
 
 
 def reads_data(verb: Callable[..., None]) -> Callable[..., None]:
@@ -197,7 +281,7 @@ def as_option(name: str, value: Any) -> str:
     """
     if name in _FEATURE_SETTINGS:
         return f"--set-features {name}={value}"
-    if name not in (*Reading._fields, *_OPTIONS):
+    if name not in (*Reading._fields, "label_names", *_OPTIONS):
         return f"{name}={value!r}"
     if value is True:
         return f"--{name.replace('_', '-')}"
@@ -236,12 +320,18 @@ def load(data: str, reading: Reading, *, part: str = "train", **more: Any) -> An
 
 def say_found(data: Any, part: str = "train") -> None:
     """Tell how the labels were read, and what is odd about them; of test rows that each has its own is not odd."""
+    from tailwise.data.label_cells import LISTS
+
     facts = data.reading
-    separator = f", separator {facts['label separator']!r}" if "label separator" in facts else ""
+    separator = facts.get("label separator")
+    how = "" if separator is None else f", as {separator}" if separator == LISTS else f", separator {separator!r}"
     sheet = f"sheet {facts['sheet']!r}: " if "sheet" in facts else ""
-    output.say(f"{sheet}{data.n_labels:,} labels, {data.Y_train.nnz / data.n_train:.1f} a row{separator}")
+    output.say(f"{sheet}{data.n_labels:,} labels, {data.Y_train.nnz / data.n_train:.1f} a row{how}")
     if "quoting" in facts:
         output.warn("quotes do not enclose fields here and are read as text, as --quoting none says")
+    unknown = facts.get("labels that the vocabulary does not have", 0)
+    if unknown:
+        output.warn(f"{unknown:,} labels are none of the vocabulary's names and are left out")
     if "label cells tidied" in facts:
         output.warn(
             f"{facts['label cells tidied']:,} cells had a label twice or a separator to spare; each label counts once"
@@ -264,17 +354,20 @@ def read_rows(data: str, reading: Reading, *, part: str = "train") -> Rows:
 def read_unlabelled(data: str, reading: Reading, id_column: str | None = None) -> tuple[Any, list[str] | None]:
     """The texts of DATA, which needs no labels, or its rows of X; and what ``id_column`` calls the rows."""
     from tailwise.data import TEXT_FORMATS, detect_format, read_texts
+    from tailwise.data.annif import holds_documents
     from tailwise.data.records import read_column
     from tailwise.errors import InvalidInput
 
     options = reading.options()
     with opened(data) as path:
-        kind = (options.get("format") or detect_format(path)) if Path(path).is_file() else None
+        known = Path(path).is_file() or (Path(path).is_dir() and holds_documents(Path(path)))
+        kind = (options.get("format") or detect_format(path)) if known else None
         if kind in TEXT_FORMATS:
-            takes = ("text_columns", "delimiter", "encoding", "quoting")
+            takes = ("text_columns", "delimiter", "encoding", "quoting", "vectors")
             given = {name: options[name] for name in takes if name in options}
             texts = read_texts(path, kind, **given)
-            given.pop("text_columns", None)
+            for name in ("text_columns", "vectors"):
+                given.pop(name, None)
             return texts, None if id_column is None else read_column(path, kind, id_column, **given)
         if id_column is not None:
             raise InvalidInput(
@@ -299,19 +392,38 @@ def open_tagger(path: Path) -> Tagger:
     return found
 
 
-def open_taggers(paths: list[Path]) -> dict[str, Tagger]:
-    """Taggers by the names of their folders; folders of the same name keep their whole path."""
-    return {name: open_tagger(path) for name, path in _named(paths).items()}
+def estimated_propensity(audit: str) -> Any:
+    """The propensity that was estimated in the folder of an audit; None where there is none."""
+    from tailwise.propensity import named_propensity
+    from tailwise.propensity.naming import FOLDER
+
+    return named_propensity(audit) if (Path(audit) / FOLDER).is_dir() else None
 
 
-def open_judged(paths: list[Path], n_rows: int, k: int) -> dict[str, Tagger | Predictions]:
-    """As :func:`open_taggers`; what is a file is another program's predictions for ``n_rows`` rows, the first ``k``."""
+def open_judged(
+    paths: list[Path], n_rows: int, k: int, names: list[str] | None = None
+) -> dict[str, Tagger | Predictions]:
+    """Taggers by the names of their folders; a file, or a folder of .annif files, has another program's predictions.
+
+    They are for ``n_rows`` rows, called ``names`` where these are documents, and the first ``k`` of each are read.
+    Folders and files of the same name keep their whole path.
+    """
     from tailwise.data import read_predictions
+    from tailwise.data.predictions import holds_predictions
 
     return {
-        name: read_predictions(path, n_rows, k) if path.is_file() else open_tagger(path)
+        name: read_predictions(path, n_rows, k, names=names) if holds_predictions(path) else open_tagger(path)
         for name, path in _named(paths).items()
     }
+
+
+def row_names(data: str) -> list[str] | None:
+    """What the labelled rows of DATA are called, where it is a folder of documents."""
+    from tailwise.data.annif import document_rows, holds_documents
+
+    if not Path(data).is_dir() or not holds_documents(Path(data)):
+        return None
+    return [row["document_id"] for _, row in document_rows(Path(data), None, with_labels=True)]
 
 
 def _named(paths: list[Path]) -> dict[str, Path]:

@@ -9,6 +9,7 @@ import typer
 
 from tailwise.cli import inputs, output
 
+_NOT_WRITTEN = (".xlsx", ".xls", ".ods", ".docx", ".json")
 _BY_SUFFIX = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".npz": "npz"}
 
 
@@ -29,6 +30,8 @@ def predict(
             "--id-column", metavar="COLUMN", help="A column of DATA that names its rows; copied to the output."
         ),
     ] = None,
+    include: inputs.Include = None,
+    exclude: inputs.Exclude = None,
     reading: inputs.Reading = inputs.UNTOLD,
     jobs: output.Jobs = None,
     as_json: output.Json = False,
@@ -50,12 +53,19 @@ def predict(
     from tailwise.data.files import plain_suffix
     from tailwise.errors import InvalidInput
 
-    kind = _BY_SUFFIX.get("" if to is None else plain_suffix(to), "jsonl" if as_json else "lines")
+    suffix = "" if to is None else plain_suffix(to)
+    kind = _BY_SUFFIX.get(suffix, "jsonl" if as_json else "lines")
+    if suffix in _NOT_WRITTEN:
+        written = ", ".join(_BY_SUFFIX)
+        raise InvalidInput(
+            f"--output {to}: {suffix} is not written; name one of {written}, of which spreadsheets open .csv"
+        )
     if as_json and kind != "jsonl":
         raise InvalidInput(f"--json writes JSON Lines, but --output {to} is {kind}; leave --json out, or name a .jsonl")
+    rules = inputs.label_rules(include, exclude)
     tagger = inputs.open_tagger(model)
     rows, row_ids = inputs.read_unlabelled(data, reading, id_column)
-    blocks = suggested(tagger, rows, k)
+    blocks = suggested(tagger, rows, k, rules=rules, language=reading.language)
     if to is None:
         for line in as_json_lines(blocks, row_ids) if as_json else as_lines(blocks, row_ids):
             output.emit(line.removesuffix("\n"))

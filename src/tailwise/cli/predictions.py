@@ -25,12 +25,15 @@ _ROWS_AT_ONCE = 2000
 Block = list[tuple[int, list[Suggestion]]]
 
 
-def suggested(tagger: Tagger, rows: Any, k: int) -> Iterator[Block]:
-    """Rows, numbered from 0, with their suggestions, in blocks: a file of any length takes bounded memory."""
+def suggested(tagger: Tagger, rows: Any, k: int, **how: Any) -> Iterator[Block]:
+    """Rows, numbered from 0, with their suggestions, in blocks: a file of any length takes bounded memory.
+
+    ``how`` goes to :meth:`Tagger.suggest`.
+    """
     n = rows.shape[0] if hasattr(rows, "shape") else len(rows)
     with progress("Predicting", n) as advance:
         for first, last in row_blocks(n, _ROWS_AT_ONCE):
-            found = tagger.suggest(rows[first:last], k)
+            found = tagger.suggest(rows[first:last], k, **how)
             advance(last - first)
             yield list(enumerate(found, start=first))
 

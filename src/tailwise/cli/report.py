@@ -8,16 +8,17 @@ from typing import Annotated
 import typer
 
 from tailwise.cli import inputs, output
-from tailwise.cli.evaluate import say_caveats, say_speed
+from tailwise.cli.evaluate import judge_all, say_speed
 
 
 @inputs.reads_data
 def report(
-    models: inputs.ModelPaths,
+    models: inputs.Judged,
     data: inputs.Data,
     to: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The HTML file to write.")],
     k: inputs.K = 5,
     propensity: inputs.PropensityName = None,
+    training: inputs.TrainingData = None,
     title: Annotated[str | None, typer.Option(help="The report's title.")] = None,
     reading: inputs.Reading = inputs.UNTOLD,
     jobs: output.Jobs = None,
@@ -26,20 +27,19 @@ def report(
 ) -> None:
     """Write a self-contained HTML report: metrics with intervals, plots by label frequency, the worst labels with rows.
 
-    Example:
+    A file in place of a model is what another program predicted, as in `tailwise compare`.
+
+    Examples:
 
     tailwise report my-model other-model test.jsonl --text-columns title,abstract -o report.html
+
+    tailwise report my-model omikuji.txt test.txt -o report.html
     """
     output.set_up(quiet, jobs)
     from tailwise.atomic import write_whole
     from tailwise.experiments.report import CANDIDATES, build_report
-    from tailwise.judging import judge
-    from tailwise.propensity import named_propensity
 
-    rows = inputs.read_rows(data, reading, part="test")
-    chosen = None if propensity is None else named_propensity(propensity)
-    trial = judge(inputs.open_taggers(models), rows, max(k, CANDIDATES), propensity=chosen)
-    say_caveats(trial)
+    trial, _ = judge_all(models, data, reading, [], k, propensity, training, at_least=CANDIDATES)
     say_speed(trial)
     html = build_report(trial, k=k, title=title)
     write_whole(to, html)

@@ -47,6 +47,9 @@ def suggest(
     model: inputs.ModelPath,
     text: Annotated[str | None, typer.Argument(help="The text; standard input where it is left out.")] = None,
     k: inputs.K = 5,
+    language: Annotated[str | None, typer.Option("--language", help="Of the labels' names, such as de.")] = None,
+    include: inputs.Include = None,
+    exclude: inputs.Exclude = None,
     jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
@@ -57,15 +60,16 @@ def suggest(
 
     tailwise suggest my-model "Catalytic oxidation of cerium in nuclear fuel"
 
-    pdftotext paper.pdf - | tailwise suggest my-model -k 10
+    pdftotext paper.pdf - | tailwise suggest my-model -k 10 --language en --exclude 'name:*(Motiv)'
     """
     output.set_up(quiet, jobs)
+    rules = inputs.label_rules(include, exclude)
     whole = read_text(text)
     tagger = open_text_tagger(model)
     x = tagger.rows([whole])
     if x.nnz == 0:
         output.warn("no word of this text was seen in training; these labels are what the model says of an empty text")
-    found = tagger.suggest(x, k)[0]
+    found = tagger.suggest(x, k, rules=rules, language=language)[0]
     if as_json:
         output.emit_json(found)
         return

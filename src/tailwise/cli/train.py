@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tailwise.cli import inputs, output
 from tailwise.models import model_names
+
+if TYPE_CHECKING:
+    from tailwise.text import Tagger
 
 _MODEL_HELP = f"auto, or one of {', '.join(model_names())}."
 
@@ -26,6 +29,15 @@ def train(
         float,
         typer.Option("--tail", min=0, max=1, help="From precision (0) to rare labels (1): rank by score × (1/p)^t."),
     ] = 0.0,
+    effort: Annotated[
+        str,
+        typer.Option(
+            help="quick, normal or best: how much training may take where --model auto chooses; best combines models."
+        ),
+    ] = "normal",
+    calibrate: Annotated[
+        bool, typer.Option(help="Make scores probabilities, which fits the model once more on a part of the rows.")
+    ] = True,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="param=value of the model; repeat it. `tailwise info dismec` lists them."),
@@ -33,11 +45,21 @@ def train(
     feature_settings: Annotated[
         list[str] | None, typer.Option("--set-features", help="param=value of the text features; repeat it.")
     ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder",
+            metavar="FOLDER|minilm",
+            help="Also read what a sentence encoder makes of each text: a local folder, or minilm (English).",
+        ),
+    ] = None,
     holdout: Annotated[
         float,
         typer.Option("--holdout", min=0, max=0.9, help="Hold out this share of the rows, and judge the model on them."),
     ] = 0.0,
     propensity: inputs.PropensityName = None,
+    include: inputs.Include = None,
+    exclude: inputs.Exclude = None,
     keep: Annotated[
         bool, typer.Option("--keep-training-data", help="Keep the rows with the model, for `tailwise learn`.")
     ] = False,
@@ -58,11 +80,13 @@ def train(
 
     tailwise train records.xlsx -o my-model --holdout 0.1
 
+    tailwise train corpus/ -o my-model --vocab thesaurus.ttl --exclude deprecated --exclude 'rows<2'
+
     tailwise train eurlex-4k -o my-model --model parabel --set n_trees=1
     """
     output.set_up(quiet, jobs)
     from tailwise.cli.evaluate import judge_one
-    from tailwise.cli.training import make_tagger, train_tagger
+    from tailwise.cli.training import HIERARCHY, hierarchy_propensity, make_tagger, train_tagger
     from tailwise.data import Rows, split_rows
     from tailwise.judging import default_metrics
 
@@ -76,10 +100,26 @@ def train(
         held.append(rows.take(test))
         return rows.take(training)
 
-    tagger = make_tagger(
-        model, settings or [], feature_settings or [], tail=tail, seed=seed, propensity=propensity, keep=keep
+    def make(propensity: Any) -> Tagger:
+        given = (model, settings or [], feature_settings or [])
+        return make_tagger(*given, **composed, seed=seed, propensity=propensity, rules=rules, keep=keep)
+
+    rules = inputs.label_rules(include, exclude)
+    composed: dict[str, Any] = {
+        "effort": effort,
+        "tail": tail,
+        "calibrate": calibrate,
+        "encoder": encoder,
+        "vectors": reading.vectors is not None,
+    }
+    from_hierarchy = propensity == HIERARCHY
+    asked = make(None if from_hierarchy else propensity)
+    tagger, facts = train_tagger(
+        lambda rows: make(hierarchy_propensity(rows)) if from_hierarchy else asked,
+        read,
+        model_path,
+        overwrite=overwrite,
     )
-    facts = train_tagger(tagger, read, model_path, overwrite=overwrite)
     for rows in held:
         result = judge_one(model_path.resolve().name, tagger, rows, default_metrics())
         output.say(

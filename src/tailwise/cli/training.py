@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-import tailwise
 from tailwise.atomic import OutputError
 from tailwise.by_size import BySize
 from tailwise.cli.inputs import open_tagger
@@ -24,8 +23,13 @@ from tailwise.models import make_model, model_class
 from tailwise.parameters import check_parameters, signature_of
 from tailwise.persistence import is_replaceable
 from tailwise.persistence.manifest import MANIFEST
-from tailwise.propensity import named_propensity
-from tailwise.text import Tagger, TextFeatures
+from tailwise.propensity import JainPropensity, Propensity, named_propensity
+from tailwise.text import GivenVectors, SentenceVectors, Tagger, TextFeatures, TextParts, TextRows
+from tailwise.text.encoding import find_encoder
+from tailwise.vocabulary import LabelRules
+
+HIERARCHY = "hierarchy"
+"""The propensity that is fitted to the hierarchy of the vocabulary."""
 
 
 def make_tagger(
@@ -33,31 +37,51 @@ def make_tagger(
     settings: list[str],
     feature_settings: list[str],
     *,
+    effort: str = "normal",
     tail: float,
+    calibrate: bool = True,
     seed: int,
-    propensity: str | None = None,
+    propensity: str | Propensity | None = None,
+    rules: LabelRules | None = None,
+    encoder: str | None = None,
+    vectors: bool = False,
     keep: bool = False,
 ) -> Tagger:
     """The unfitted tagger that the options ask for; a wrong one is refused here, before any data is read."""
 
-    known = None if propensity is None else named_propensity(propensity)
+    known = named_propensity(propensity) if isinstance(propensity, str) else propensity
 
     def model(name: str) -> Any:
         cls = model_class(name)
         usual = {"random_state": seed} | ({} if known is None else {"propensity": known})
         chosen = {key: value for key, value in usual.items() if key in signature_of(cls)}
-        made = make_model(name, **chosen | parse_settings(cls, settings))
-        return tailwise.PropensityReranker(made, tail=tail, propensity=known) if tail else made
+        return make_model(name, **chosen | parse_settings(cls, settings))
 
     features = parse_settings(TextFeatures, feature_settings, "--set-features")
     tagger = Tagger(
         _by_size(model) if name == "auto" else model(name),
-        features=TextFeatures(**features) if features else None,
+        effort=effort,
+        tail=tail,
+        calibrate=calibrate,
+        features=_features(features, encoder, vectors),
         propensity=known,
         keep_training_data=keep,
+        rules=rules,
+        random_state=seed,
     )
     check_parameters(tagger)
     return tagger
+
+
+def _features(settings: dict[str, Any], encoder: str | None, vectors: bool) -> TextRows | None:
+    """What makes rows of texts, where the options ask for more than the model's own way."""
+    if encoder:
+        find_encoder(encoder)  # one that is missing is told before any data is read
+    words = TextFeatures(**settings)
+    dense = [GivenVectors()] * vectors + ([SentenceVectors(encoder)] if encoder else [])
+    if dense:
+        return TextParts([words, *dense])
+    return words if settings else None
 
 
 def _by_size(model: Callable[[str], Any]) -> BySize:
@@ -67,8 +91,10 @@ def _by_size(model: Callable[[str], Any]) -> BySize:
         raise InvalidInput(f"{error}. --model auto chooses dismec or parabel; name one of them with --model") from error
 
 
-def train_tagger(tagger: Tagger, read: Callable[[], Rows], path: Path, *, overwrite: bool = False) -> dict[str, Any]:
-    """Read, fit and save; returns what was done and what it cost."""
+def train_tagger(
+    make: Callable[[Rows], Tagger], read: Callable[[], Rows], path: Path, *, overwrite: bool = False
+) -> tuple[Tagger, dict[str, Any]]:
+    """Read, fit and save; returns the tagger that ``make`` makes for the rows, what was done and what it cost."""
     check_writable(path, overwrite=overwrite)
     clock = Clock()
 
@@ -79,17 +105,20 @@ def train_tagger(tagger: Tagger, read: Callable[[], Rows], path: Path, *, overwr
     with measured() as cost:
         clock.begin("reading")
         rows = read()
+        tagger = make(rows)
         if tagger.features is not None and rows.texts is None:
-            raise InvalidInput(f"--set-features is for texts, but {rows.name} has numeric rows; leave it out")
+            raise InvalidInput(
+                f"--set-features and --encoder are for texts, but {rows.name} has numeric rows; leave them out"
+            )
         report_oddities(rows)
-        tagger.fit(rows.rows, rows.Y, label_ids=rows.label_ids, names=rows.label_names, on_step=step)
+        tagger.fit(rows.rows, rows.Y, label_ids=rows.label_ids, names=rows.label_names, vocab=rows.vocab, on_step=step)
         clock.begin("saving")
         tagger.save(path)
         clock.stop()
     size = sum(file.stat().st_size for file in Path(path).iterdir()) / 1e6
     times = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in clock.seconds.items())
     say(f"wrote {path}: {size:.1f} MB; {times}; peak memory {cost.peak_mb:,.0f} MB")
-    return {
+    facts = {
         "model": str(path),
         "class": describe(tagger.model_),
         "rows": tagger.n_samples_,
@@ -100,6 +129,16 @@ def train_tagger(tagger: Tagger, read: Callable[[], Rows], path: Path, *, overwr
         "peak_mb": round(cost.peak_mb, 1),
         "size_mb": round(size, 3),
     }
+    return tagger, facts
+
+
+def hierarchy_propensity(rows: Rows) -> Propensity:
+    """What ``--propensity hierarchy`` means for rows that have a vocabulary; its fit is told."""
+    if rows.vocab is None:
+        raise InvalidInput("--propensity hierarchy needs the vocabulary whose hierarchy is meant; name it with --vocab")
+    found = rows.vocab.propensity(rows.Y, rows.label_ids)
+    say(f"propensities from {found.fit_.n_labels:,} broader labels: a = {found.a:.3f}, b = {found.b:.3f}")
+    return JainPropensity(found.a, b=found.b)
 
 
 def update_tagger(

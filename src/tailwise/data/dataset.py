@@ -26,6 +26,7 @@ class _Labelled:
     Y_test: sparse.csr_array | None
     label_names: list[str] | None
     label_ids: list[str] | None
+    vocab: Any
 
     @property
     def n_labels(self) -> int:
@@ -122,6 +123,8 @@ class Dataset(_Labelled):
         The chance that a relevant label was observed, where it is known.
     text_features : TextFeatures, optional
         What turned texts into these rows.
+    vocab : Vocabulary, optional
+        What the labels are from.
 
     Examples
     --------
@@ -143,6 +146,7 @@ class Dataset(_Labelled):
     Y_test_complete: sparse.csr_array | None = None
     propensity: np.ndarray | None = None
     text_features: Any = None
+    vocab: Any = None
 
     def __post_init__(self) -> None:
         self.X_train = check_features(self.X_train, allow_no_rows=True)
@@ -206,6 +210,8 @@ class TextDataset(_Labelled):
         What it is called and where it came from.
     reading : dict
         What was found out when the file was read, by name: its columns, its label separator, cells that were tidied.
+    vocab : Vocabulary, optional
+        What the labels are from.
     """
 
     texts_train: Sequence[str]
@@ -217,6 +223,7 @@ class TextDataset(_Labelled):
     source: str = ""
     label_ids: list[str] | None = None
     reading: dict[str, Any] = field(default_factory=dict)
+    vocab: Any = None
 
     def __post_init__(self) -> None:
         self._check_labels(len(self.texts_train), None if self.texts_test is None else len(self.texts_test))
@@ -249,6 +256,7 @@ class TextDataset(_Labelled):
             source=self.source,
             label_ids=self.label_ids,
             text_features=features,
+            vocab=self.vocab,
         )
 
     def validation_split(self, fraction: float = 0.1, random_state: Any = 0) -> Self:

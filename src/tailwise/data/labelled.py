@@ -22,6 +22,8 @@ class Rows(NamedTuple):
     Y: sparse.csr_array
     label_ids: list[str]
     label_names: list[str]
+    vocab: Any = None
+    """The Vocabulary that the labels are from, where there is one."""
 
     @classmethod
     def of(cls, data: Dataset | TextDataset, part: str = "train") -> Self:
@@ -36,7 +38,7 @@ class Rows(NamedTuple):
         if part == "test" and data.Y_test is not None:
             rows, Y = (data.X_test, data.Y_test) if isinstance(data, Dataset) else (data.texts_test, data.Y_test)
         ids = data.label_ids or [str(label) for label in range(data.n_labels)]
-        return cls(data.name, rows, Y, ids, data.label_names or ids)
+        return cls(data.name, rows, Y, ids, data.label_names or ids, data.vocab)
 
     def take(self, rows: np.ndarray) -> Self:
         """Some of the rows, by number, with the labels that occur on them."""

@@ -15,7 +15,7 @@ from tailwise.data.files import plain_name
 from tailwise.data.libsvm import read_libsvm_files
 from tailwise.data.locate import FORMATS, Sources, detect_format, locate, read_names
 from tailwise.data.pairs import Pair, read_pair
-from tailwise.data.records import Columns, scan_records
+from tailwise.data.records import Columns, scan_records, with_vectors
 from tailwise.data.registry import REGISTRY, find_registered
 from tailwise.data.tables import TEXT_FORMATS, Layout
 from tailwise.data.xmc import read_xmc, read_xmc_split
@@ -45,6 +45,7 @@ def load_dataset(
     label_column: str | None = None,
     label_separator: str | None = None,
     label_names: str | Path | Sequence[str] | Mapping[str, str] | None = None,
+    vocab: Any = None,
     split_column: int = 0,
     label_base: int | None = None,
     feature_base: int | None = None,
@@ -52,14 +53,16 @@ def load_dataset(
     delimiter: str | None = None,
     encoding: str | None = None,
     quoting: str | None = None,
+    vectors: str | Path | None = None,
     unit_rows: bool = True,
     n_jobs: int | None = None,
 ) -> Any:
     """Open a data set: a registered name such as ``"eurlex-4k"``, a file, or a folder with training and test files.
 
     Sparse rows (the Extreme Classification Repository's format, libsvm, ARFF) give a :class:`Dataset`; texts (JSON
-    Lines, CSV, TSV, Parquet, Excel) give a :class:`TextDataset`, whose ``vectorize()`` makes a Dataset. Files that end
-    in .gz or .xz are read as they are. A malformed line is refused with file and line; nothing is skipped.
+    Lines, CSV, TSV, Parquet, Excel, Annif's corpora) give a :class:`TextDataset`, whose ``vectorize()`` makes a
+    Dataset. Files that end in .gz or .xz are read as they are. A malformed line is refused with file and line; nothing
+    is skipped.
 
     Parameters
     ----------
@@ -67,13 +70,18 @@ def load_dataset(
         A name of the registry (fetched once, then cached), a file, or a folder. In a folder the files are told by
         name: ``train``/``trn`` and ``test``/``tst`` (or ``dev``/``valid``); ``*_trSplit`` and ``*_tstSplit`` beside one
         data file; ``trn_X_Xf`` beside ``trn_X_Y``, or PECOS's ``X.trn.npz`` beside ``Y.trn.npz``; Mulan's ``.xml``
-        beside ``.arff``; ``label_names`` (.txt or .json) and ``feature_names.txt``.
+        beside ``.arff``; ``label_names`` (.txt or .json) and ``feature_names.txt``. A folder of texts, each with its
+        labels beside it (``x.txt`` and ``x.tsv`` or ``x.key``) or of JSON documents, is one set of rows.
     test : str or Path, optional
         The test file that goes with the training file ``path``.
     format : str, optional
-        "xmc", "libsvm", "arff", "jsonl", "csv", "tsv", "parquet" or "xlsx"; by default told from name and first line.
+        "xmc", "libsvm", "arff", "jsonl", "csv", "tsv", "parquet", "xlsx", "annif" (lines ``text⇥uri uri …``) or
+        "documents" (a folder with a file a text); by default told from names and first lines.
     text_columns, label_column, label_separator, delimiter, encoding, quoting
         Where and how text formats keep texts and labels: see :func:`read_records`.
+    vocab : Vocabulary, optional
+        The vocabulary that the labels are from: it names them, finds labels that are given by their text (Annif's
+        ``.key`` files and ``subjects``), and is kept with the data and in a model trained on them.
     label_names : path, list or dict, optional
         Names for the labels: one a line or a JSON list, in the order of the columns, or a JSON object from id to name.
         For ARFF the Mulan xml.
@@ -83,6 +91,8 @@ def load_dataset(
         Where a libsvm file starts to count, if it does not tell: see :func:`read_libsvm`.
     duplicates : {"refuse", "merge"}, optional
         What to do with an entry that comes twice in a row: refused unless told, or typed into a cell by hand.
+    vectors : path, optional
+        An ``.npy`` file with a dense vector for each text of a file without test rows: what ``GivenVectors`` reads.
     unit_rows : bool
         Scale each row of X to unit length, which is what the models expect. False keeps the values of the file.
     n_jobs : int or None
@@ -90,7 +100,11 @@ def load_dataset(
     """
     if format is not None:
         check_choice("format", format, FORMATS)
-    columns = Columns(text_columns, label_column, label_separator, duplicates)
+    if vocab is not None and not hasattr(vocab, "preferred_names"):
+        raise InvalidInput(f"vocab={vocab!r} is no vocabulary; read it first: Vocabulary.read(path)")
+    if label_names is None and vocab is not None:
+        label_names = dict(zip(vocab.ids, vocab.preferred_names(), strict=True))
+    columns = Columns(text_columns, label_column, label_separator, duplicates, vocab)
     layout = Layout(delimiter, encoding, quoting)
     options = _Options(columns, layout, split_column, label_base, feature_base, duplicates or "refuse", n_jobs)
     if not Path(path).exists():
@@ -99,7 +113,9 @@ def load_dataset(
     kind = format or ("pairs" if sources.labels else detect_format(sources.train))
     name = plain_name(path)
     if kind in TEXT_FORMATS:
-        return _load_texts(sources, kind, options, _names_given(label_names, sources), name)
+        return _load_texts(sources, kind, options, _names_given(label_names, sources), name, vectors)
+    if vectors is not None:
+        raise InvalidInput(f"{argument('vectors', str(vectors))} stands beside texts, but {path} has numeric rows")
     if kind == "arff":
         data = _load_arff(sources, label_names)
     else:
@@ -107,7 +123,7 @@ def load_dataset(
         data.label_names = _in_order(_names_given(label_names, sources), data.n_labels, "label", sources.label_names)
         features = None if sources.feature_names is None else read_names(sources.feature_names)
         data.feature_names = _in_order(features, data.n_features, "feature", sources.feature_names)
-    data.name, data.source = name, str(path)
+    data.name, data.source, data.vocab = name, str(path), vocab
     return data.with_unit_rows() if unit_rows else data
 
 
@@ -166,7 +182,14 @@ def _load_arff(sources: Sources, label_names: Any) -> Dataset:
     )
 
 
-def _load_texts(sources: Sources, kind: str, options: _Options, names: Any, name: str) -> TextDataset:
+def _load_texts(
+    sources: Sources, kind: str, options: _Options, names: Any, name: str, vectors: str | Path | None
+) -> TextDataset:
+    if vectors is not None and sources.test is not None:
+        raise InvalidInput(
+            f"{argument('vectors', str(vectors))} has rows for one file, but {name} has training and test rows; "
+            "read the files apart"
+        )
     texts_train, labels_train, facts = scan_records(sources.train, kind, options.columns, options.layout)
     texts_test, labels_test = None, None
     if sources.test is not None:
@@ -179,7 +202,7 @@ def _load_texts(sources: Sources, kind: str, options: _Options, names: Any, name
     if not ids:
         raise DataFormatError(sources.train, None, "no label in any row", "at least one label")
     return TextDataset(
-        texts_train,
+        with_vectors(texts_train, vectors),
         encode_labels(labels_train, ids),
         texts_test,
         None if texts_test is None else encode_labels(labels_test, ids),
@@ -188,6 +211,7 @@ def _load_texts(sources: Sources, kind: str, options: _Options, names: Any, name
         name=name,
         source=str(sources.train.parent if sources.test else sources.train),
         reading=facts,
+        vocab=options.columns.vocabulary,
     )
 
 

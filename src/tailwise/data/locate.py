@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from tailwise.data.annif import holds_documents, is_annif
 from tailwise.data.files import (
     check_file,
     parse_json,
@@ -19,6 +20,7 @@ from tailwise.data.files import (
 )
 from tailwise.data.libsvm import MARK
 from tailwise.data.pairs import find_pairs, find_partner
+from tailwise.data.records import USUAL_COLUMNS
 from tailwise.data.tables import TEXT_FORMATS
 from tailwise.errors import DataFormatError, InvalidInput, argument
 
@@ -61,9 +63,16 @@ class Sources(NamedTuple):
 
 
 def detect_format(path: str | Path) -> str:
-    """The format of a file, one of ``FORMATS``: by its name, and for .txt and the like by its first line."""
+    """The format of a file, one of ``FORMATS``: by its name, and for .tsv, .txt and the like by its first lines.
+
+    A folder of texts is ``"documents"``.
+    """
+    if Path(path).is_dir() and holds_documents(Path(path)):
+        return "documents"
     path = check_file(path)
     suffix = plain_suffix(path)
+    if suffix in (".tsv", ".txt", "") and is_annif(path):
+        return "annif"
     if suffix in _BY_SUFFIX:
         return _BY_SUFFIX[suffix]
     if suffix == ".npz":
@@ -80,9 +89,21 @@ def detect_format(path: str | Path) -> str:
         return "xmc"
     if line.startswith(MARK) or re.match(rb"(\d+(,\d+)*)?\s+\d+:[-+.\d]", line) or re.match(rb"\d+:[-+.\d]", line):
         return "libsvm"
+    if table := _table_under(line):
+        return table
     which = argument("format", "csv")
     expected = f"the first line of a known format; say which it is, such as {which}: one of {', '.join(FORMATS)}"
     raise DataFormatError(path, 1, shown(line) if head else "an empty file", expected)
+
+
+def _table_under(header: bytes) -> str | None:
+    """The format of a table whose first line names columns as they are usually called; None where it does not."""
+    text = header.decode("utf-8", "replace").strip().casefold()
+    for delimiter, kind in (("\t", "tsv"), (";", "csv"), (",", "csv")):
+        names = {name.strip().strip('"') for name in text.split(delimiter)}
+        if len(names) > 1 and names & USUAL_COLUMNS:
+            return kind
+    return None
 
 
 def locate(path: str | Path, test: str | Path | None = None) -> Sources:
@@ -95,6 +116,8 @@ def locate(path: str | Path, test: str | Path | None = None) -> Sources:
             return Sources(pair.X, labels=(pair.Y,))
         labels = _mulan_xml(train) if plain_suffix(train) == ".arff" else None
         return Sources(train, None if test is None else check_file(test), labels)
+    if holds_documents(path):
+        return Sources(path, None if test is None else Path(test))
     files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
     found = _locate_in(path, files)
     return found if test is None else found._replace(test=check_file(test))

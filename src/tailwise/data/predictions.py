@@ -4,6 +4,9 @@
 * ``label:score`` pairs between spaces: napkinXC, and with a header ``rows labels`` the repository's programs.
 * JSON Lines: those of ``tailwise predict``, of PECOS's text2text, and plain ``{"labels": […], "scores": […]}``.
 * CSV and TSV with the columns row, id and score, as ``tailwise predict`` writes them.
+* Annif: ``<uri>⇥label⇥score`` lines, a document a file (``annif index`` on a folder) or under a line
+  ``Suggestions for …`` (``annif suggest``); JSON and JSON Lines with ``results`` (``annif index`` on a file, and
+  the service).
 * ``.npz``: a sparse matrix of scores as PECOS and scipy save it; ``label_ids`` beside it name its columns.
 """
 
@@ -13,7 +16,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +33,9 @@ _ZIP = b"PK\x03\x04"
 _JSON = '{"labels": ["a", "b"], "scores": [0.9, 0.1]}'
 _TABLE = ("row", "id", "score")
 _LONGEST_NUMBER = 19
+_ANNIF = ".annif"
+_ANNIF_HEAD = "Suggestions for "
+_RESULTS = "results"
 
 Ranked = list[tuple[str, float]]
 
@@ -41,17 +47,22 @@ class Predictions(NamedTuple):
     topk: TopK
 
 
-def read_predictions(path: str | Path, n_rows: int, k: int) -> Predictions:
+def read_predictions(path: str | Path, n_rows: int, k: int, *, names: Sequence[str] | None = None) -> Predictions:
     """The first ``k`` labels of each of ``n_rows`` rows; programs that name no labels mean columns, from 0.
+
+    ``path`` is a file, or a folder of ``.annif`` files, of which each row has the one that ``names`` calls it by; by
+    default they are in the order of their names.
 
     Labels are ranked by score, the higher the better, and where scores are equal as they stand in the file: programs
     round scores and rank before. In ``.npz`` equal scores rank by column.
     """
-    path = check_file(path)
-    if read_bytes(path, 4) == _ZIP:
+    path = Path(path)
+    if path.is_dir():
+        found = list(_from_folder(path, names))
+    elif read_bytes(check_file(path), 4) == _ZIP:
         return _from_npz(path, n_rows, k)
-    lines = split_lines(read_text(path))
-    found = list(_rows_of(path, lines, n_rows))
+    else:
+        found = list(_rows_of(path, split_lines(read_text(path)), n_rows))
     if len(found) != n_rows:
         raise DataFormatError(path, None, f"{len(found):,} rows", f"{n_rows:,}, one for each row of the data")
     place: dict[str, int] = {}
@@ -63,6 +74,60 @@ def read_predictions(path: str | Path, n_rows: int, k: int) -> Predictions:
             labels[row, rank] = place.setdefault(label, len(place))
             scores[row, rank] = score
     return Predictions(list(place), TopK(labels, scores))
+
+
+def holds_predictions(path: Path) -> bool:
+    """Whether these are predictions: a file, or a folder that has what ``annif index`` wrote."""
+    return path.is_file() or (path.is_dir() and any(path.glob(f"*{_ANNIF}")))
+
+
+def _from_folder(folder: Path, names: Sequence[str] | None) -> Iterator[tuple[int, Ranked]]:
+    files = {file.stem: file for file in sorted(folder.glob(f"*{_ANNIF}"))}
+    for row, name in enumerate(files if names is None else names, start=1):
+        if name not in files:
+            raise DataFormatError(folder, None, f"no {name}{_ANNIF}", f"a file *{_ANNIF} for each document")
+        file = files[name]
+        yield row, [pair for _, pair in _annif_pairs(file, enumerate(split_lines(read_text(file)), start=1))]
+
+
+def _annif_pairs(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, tuple[str, float]]]:
+    for number, line in lines:
+        if line.strip():
+            cells = line.split("\t")
+            score = _number(cells[-1])
+            if not re.fullmatch(r"<[^<>]+>", cells[0]) or len(cells) < 2 or score is None:
+                raise DataFormatError(path, number, shown(line), "<uri>⇥label⇥score")
+            yield number, (cells[0][1:-1], score)
+
+
+def _from_annif(path: Path, lines: list[str]) -> Iterator[tuple[int, Ranked]]:
+    """Documents one after the other, each under its line ``Suggestions for …``; without such a line there is one."""
+    blocks: list[tuple[int, list[tuple[int, str]]]] = []
+    for number, line in enumerate(lines, start=1):
+        if line.startswith(_ANNIF_HEAD) or not blocks:
+            blocks.append((number, []))
+        if not line.startswith(_ANNIF_HEAD):
+            blocks[-1][1].append((number, line))
+    for number, block in blocks:
+        yield number, [pair for _, pair in _annif_pairs(path, block)]
+
+
+def _from_whole_json(path: Path, lines: list[str]) -> list[tuple[int, Ranked]] | None:
+    """What a service answers, in one piece: ``{"results": […]}``, or a list of these; None is something else."""
+    try:
+        answer = parse_json("\n".join(lines))
+    except ValueError:
+        return None
+    answers = answer if isinstance(answer, list) else [answer]
+    if not answers or not all(isinstance(one, dict) and isinstance(one.get(_RESULTS), list) for one in answers):
+        return None
+    found = [_ranked(one[_RESULTS]) for one in answers]
+    for row, ranked in enumerate(found):
+        if ranked is None:
+            raise DataFormatError(
+                path, None, f"an answer without labels and scores, number {row + 1:,}", f"JSON such as {_JSON}"
+            )
+    return [(row + 1, ranked or []) for row, ranked in enumerate(found)]
 
 
 def _from_npz(path: Path, n_rows: int, k: int) -> Predictions:
@@ -85,7 +150,10 @@ def _rows_of(path: Path, lines: list[str], n_rows: int) -> Iterator[tuple[int, R
         if set(_TABLE) <= set(names):
             return iter(_from_table(path, lines, delimiter, n_rows))
     if first[0] in "{[":
-        return _by_line(path, lines, 1, "json")
+        whole = _from_whole_json(path, lines)
+        return _by_line(path, lines, 1, "json") if whole is None else iter(whole)
+    if first.startswith(_ANNIF_HEAD) or re.match(r"<[^<>]+>\t", first):
+        return _from_annif(path, lines)
     if _as_colons(first) is not None:
         return _by_line(path, lines, 1, "colons")
     if re.fullmatch(r"\d+\s+\d+", first) and (len(filled) == 1 or _as_colons(filled[1]) is not None):
@@ -133,6 +201,10 @@ def _from_json(line: str) -> Ranked | None:
         entries = _entries(parse_json(line))
     except ValueError:
         return None
+    return _ranked(entries)
+
+
+def _ranked(entries: Any) -> Ranked | None:
     if not isinstance(entries, list):
         return None
     ranked = []
@@ -149,7 +221,7 @@ def _entries(value: Any) -> Any:
     """The list of a row's labels, wherever it stands."""
     if not isinstance(value, dict):
         return value
-    labels, scores = value.get("labels", value.get("data")), value.get("scores")
+    labels, scores = value.get("labels", value.get("data", value.get(_RESULTS))), value.get("scores")
     if isinstance(labels, dict):
         return list(labels.items())
     if isinstance(labels, list) and isinstance(scores, list):
@@ -159,7 +231,7 @@ def _entries(value: Any) -> Any:
 
 def _entry(entry: Any, place: int) -> tuple[Any, Any]:
     if isinstance(entry, dict):
-        return entry.get("id", entry.get("label")), entry.get("score")
+        return entry.get("id", entry.get("uri", entry.get("label"))), entry.get("score")
     if isinstance(entry, list | tuple):
         return (entry[0], entry[1]) if len(entry) == 2 else (None, None)
     return entry, -place  # labels alone are ranked as they stand

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from tailwise.atomic import writing
+from tailwise.data.annif import as_annif_line
 from tailwise.data.files import shown
 from tailwise.data.label_cells import SEPARATOR, find_separator, split_labels
 from tailwise.errors import InvalidInput, argument, import_extra
 from tailwise.validation import check_choice
 
-WRITTEN_FORMATS = ("jsonl", "csv", "tsv", "parquet")
+WRITTEN_FORMATS = ("jsonl", "csv", "tsv", "parquet", "annif")
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet compute a cell
 
@@ -44,6 +45,8 @@ def write_records(
         raise InvalidInput(f"{argument('spreadsheet_safe', True)} is for csv and tsv, not for {format}; leave it out")
     for number, (text, row) in enumerate(zip(texts, labels, strict=True), start=1):
         _check_record(path, number, text, row)
+        if format == "annif" and any(len(label.split()) != 1 or set(label) & set("<>") for label in row):
+            raise InvalidInput(f"{path}, row {number:,}: the labels {list(row)!r} are no URIs, as Annif's lines need")
     with writing(path) as file:
         if format == "parquet":
             pa, parquet = (
@@ -51,6 +54,8 @@ def write_records(
             )
             columns = {"text": pa.array(texts, pa.string()), "labels": pa.array(labels, pa.list_(pa.string()))}
             parquet.write_table(pa.table(columns), file)
+        elif format == "annif":
+            file.writelines(as_annif_line(text, row).encode() + b"\n" for text, row in zip(texts, labels, strict=True))
         elif format == "jsonl":
             for text, row in zip(texts, labels, strict=True):
                 file.write(json.dumps({"text": text, "labels": list(row)}, ensure_ascii=False).encode() + b"\n")
@@ -67,12 +72,14 @@ def write_rows(
     delimiter: str | None = None,
     quoting: str | None = None,
 ) -> None:
-    """Write rows with all their columns, as they were read, as "jsonl", "csv" or "tsv"; atomic, packed by suffix."""
-    check_choice("format", format, ("jsonl", "csv", "tsv"))
+    """Write rows with all their columns, as they were read, as text of a format; atomic, packed by suffix."""
+    check_choice("format", format, ("jsonl", "csv", "tsv", "annif"))
     with writing(path) as file:
         if format == "jsonl":
             for row in rows:
                 file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+        elif format == "annif":
+            file.writelines("\t".join(row.values()).encode() + b"\n" for row in rows)
         else:
             cells = chain([tuple(rows[0])], (tuple(row.values()) for row in rows))
             write_delimited(file, cells, delimiter or _DELIMITERS[format], quoting=quoting)

@@ -1,7 +1,8 @@
-"""Texts with labels in JSON Lines, CSV, TSV, Parquet and Excel files.
+"""Texts with labels in JSON Lines, CSV, TSV, Parquet and Excel files, and in Annif's corpora.
 
 A JSON line is ``{"text": "…", "labels": ["a", "b"]}``. In CSV, TSV and Excel the first line names the columns, and a
-row's labels stand in one column. In Parquet the labels are a list or such a cell.
+row's labels stand in one column. In Parquet the labels are a list or such a cell. Annif's column ``subject_uris`` has
+URIs between spaces, its ``subjects`` are objects with a URI or a text that a vocabulary knows.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tailwise.data.annif import SUBJECT_URIS, KnowsLabels, clean_uri, label_of
 from tailwise.data.files import check_file, shown
 from tailwise.data.label_cells import find_separator, shown_separator, split_labels, tidied
 from tailwise.data.tables import TEXT_FORMATS, Layout, listed, table_rows
 from tailwise.data.texts import Texts
+from tailwise.data.vectors import read_vectors
 from tailwise.errors import DataFormatError, InvalidInput, argument
 from tailwise.validation import check_choice
 
@@ -25,7 +28,9 @@ _TEXT_COLUMNS = (
     ("title",),
     ("abstract",),
 )
-_LABEL_COLUMNS = ("labels", "label", "subjects", "tags", "target_ind")
+_LABEL_COLUMNS = ("labels", "label", "subjects", "tags", SUBJECT_URIS, "target_ind")
+USUAL_COLUMNS = frozenset(_LABEL_COLUMNS).union(*_TEXT_COLUMNS)
+"""Names by which the columns of texts and of labels are found."""
 
 
 class Records(NamedTuple):
@@ -42,6 +47,7 @@ class Columns(NamedTuple):
     label: str | None = None
     separator: str | None = None
     duplicates: str | None = None
+    vocabulary: KnowsLabels | None = None
 
 
 def read_records(
@@ -63,14 +69,16 @@ def read_records(
     ----------
     path : str or Path
         The file; except Parquet and Excel its name may end in .gz or .xz.
-    format : {"jsonl", "csv", "tsv", "parquet", "xlsx"}
-        What it is written in. Of a workbook the first sheet is read.
+    format : {"jsonl", "csv", "tsv", "parquet", "xlsx", "annif", "documents"}
+        What it is written in. Of a workbook the first sheet is read. "annif" are lines ``text⇥uri uri …``, "documents"
+        is a folder with a file a text: see :mod:`tailwise.data.annif`.
     text_columns : str or list of str, optional
         Columns whose texts are joined, a line each, and kept as the fields of :class:`Texts`. By default "text", or
         "title" with "abstract", "description" or "content". A missing value (null) is an empty text; a missing column
         is refused. Columns are found whatever their case, the one that is spelled alike first.
     label_column : str, optional
-        The column of the labels; by default "labels", "label", "subjects", "tags" or "target_ind".
+        The column of the labels; by default "labels", "label", "subjects", "tags", "subject_uris" or
+        "target_ind".
     label_separator : str, optional
         What separates labels inside a cell. By default the one of ``;``, ``|``, ``,``, tab and newline that makes
         labels recur, and cells that are all lists as JSON or Python write them are read as such.
@@ -103,7 +111,7 @@ def scan_records(
         raise InvalidInput(
             f"{argument('label_separator', '')} separates nothing; pass one, such as {argument('label_separator', ';')}"
         )
-    path = check_file(path)
+    path = check_source(path, format)
 
     def choose(line: int, names: Sequence[str]) -> tuple[tuple[str, ...], str | None]:
         text = _choose_text(path, line, names, columns.text)
@@ -118,7 +126,7 @@ def scan_records(
     cells: list[tuple[int, Any]] = []
     text: tuple[str, ...] = ()
     label: str | None = None
-    for line, row in table_rows(path, format, layout, facts, wanted):
+    for line, row in table_rows(path, format, layout, facts, wanted, with_labels):
         if not text:
             # The names stand on the first line of a table, and on each line of JSON.
             text, label = choose(line if format == "jsonl" else 1, list(row))
@@ -145,10 +153,20 @@ def read_texts(
     delimiter: str | None = None,
     encoding: str | None = None,
     quoting: str | None = None,
+    vectors: str | Path | None = None,
 ) -> Texts:
-    """The texts of a file in one of ``TEXT_FORMATS``, whether or not it has labels: what a model predicts for."""
+    """The texts of a file in one of ``TEXT_FORMATS``, whether or not it has labels: what a model predicts for.
+
+    ``vectors`` is an ``.npy`` file with a dense vector for each.
+    """
     layout = Layout(delimiter, encoding, quoting)
-    return scan_records(path, format, Columns(text_columns), layout, with_labels=False)[0]
+    texts = scan_records(path, format, Columns(text_columns), layout, with_labels=False)[0]
+    return with_vectors(texts, vectors)
+
+
+def with_vectors(texts: Texts, vectors: str | Path | None) -> Texts:
+    """``texts`` with the vectors of a file, where there is one."""
+    return texts if vectors is None else Texts(texts.fields, read_vectors(vectors, len(texts)))
 
 
 def read_column(
@@ -161,7 +179,7 @@ def read_column(
     quoting: str | None = None,
 ) -> list[str]:
     """The cells of one column of a file in one of ``TEXT_FORMATS``, such as the ids of its rows, as text."""
-    path = check_file(path)
+    path = check_source(path, format)
 
     def wanted(line: int, names: Sequence[str]) -> set[str]:
         return {_named(path, line, names, "id", column)}
@@ -171,6 +189,15 @@ def read_column(
         (name,) = wanted(line if format == "jsonl" else 1, list(row))
         cells.append("" if row[name] is None else str(row[name]))
     return cells
+
+
+def check_source(path: str | Path, format: str) -> Path:
+    """``path`` as a Path to what ``format`` is: a file, or the folder of the documents."""
+    if format != "documents":
+        return check_file(path)
+    if not Path(path).is_dir():
+        raise InvalidInput(f"{path} is no folder; {argument('format', 'documents')} is a folder with a file a text")
+    return Path(path)
 
 
 def find_column(path: Path, line: int, names: Iterable[str], column: str) -> str | None:
@@ -239,13 +266,22 @@ def _read_labels(
     path: Path, cells: list[tuple[int, Any]], column: str, columns: Columns, facts: dict[str, Any]
 ) -> list[list[str]]:
     typed = [value for _, value in cells if isinstance(value, str)]
-    separator = columns.separator or find_separator(typed)
+    spaced = column == SUBJECT_URIS and columns.separator is None
+    separator = columns.separator or (" " if spaced else find_separator(typed))
     if typed:
         facts["label separator"] = shown_separator(typed, separator)
     labels = []
-    untidy = 0
+    untidy = unknown = 0
     for line, value in cells:
-        found = _pieces(path, line, value, column, separator)
+        found: list[Any]
+        if spaced and isinstance(value, str):
+            found = [clean_uri(uri) for uri in value.split()]
+        else:
+            found = _pieces(path, line, value, column, separator)
+        if any(isinstance(label, dict) for label in found):
+            named = [label_of(path, line, label, columns.vocabulary) for label in found]
+            found = list(dict.fromkeys(label for label in named if label is not None))
+            unknown += named.count(None)
         if isinstance(value, str):
             tidy = tidied(found)
             untidy += len(tidy) < len(found)
@@ -253,6 +289,8 @@ def _read_labels(
         labels.append(_checked(path, line, found, columns.duplicates or "refuse"))
     if untidy:
         facts["label cells tidied"] = untidy
+    if unknown:
+        facts["labels that the vocabulary does not have"] = unknown
     return labels
 
 

@@ -16,8 +16,16 @@ from tailwise.data.xmc import write_xmc
 from tailwise.errors import InvalidInput, argument
 from tailwise.validation import check_choice
 
-SUFFIXES = {"xmc": ".txt", "libsvm": ".svm", "jsonl": ".jsonl", "csv": ".csv", "tsv": ".tsv", "parquet": ".parquet"}
-"""The formats that can be written, and how their files are called."""
+SUFFIXES = {
+    "xmc": ".txt",
+    "libsvm": ".svm",
+    "jsonl": ".jsonl",
+    "csv": ".csv",
+    "annif": ".tsv",
+    "tsv": ".tsv",
+    "parquet": ".parquet",
+}
+"""The formats that can be written, and how their files are called; of two the suffix means the latter."""
 
 
 def write_dataset(
@@ -37,7 +45,8 @@ def write_dataset(
     Parameters
     ----------
     data : Dataset or TextDataset
-        A Dataset can be written as "xmc" or "libsvm", a TextDataset as "jsonl", "csv", "tsv" or "parquet".
+        A Dataset can be written as "xmc" or "libsvm", a TextDataset as "jsonl", "csv", "tsv", "parquet" or
+        "annif" (lines ``text⇥<uri> <uri>``, with spaces for the line breaks of a text).
     path : str or Path
         A file, whose suffix tells the format, or a folder.
     format : str, optional

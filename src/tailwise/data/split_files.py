@@ -12,11 +12,11 @@ import numpy as np
 
 from tailwise.atomic import writing
 from tailwise.data.dataset import Dataset, TextDataset
-from tailwise.data.files import check_file, plain_suffix, shown
+from tailwise.data.files import plain_suffix, shown
 from tailwise.data.loading import load_dataset
 from tailwise.data.locate import detect_format
 from tailwise.data.record_writing import write_rows
-from tailwise.data.records import find_column
+from tailwise.data.records import check_source, find_column
 from tailwise.data.saving import SUFFIXES, write_dataset
 from tailwise.data.splitting import Split, split_rows
 from tailwise.data.tables import TEXT_FORMATS, Layout, listed, table_rows
@@ -44,8 +44,8 @@ def split_file(
 ) -> SplitFiles:
     """Write the rows of a file to ``train`` and ``test`` files in ``folder``, divided as :func:`split_rows` does.
 
-    Texts keep all their columns. The files have the format of the file, in UTF-8; Excel becomes JSON Lines and ARFF the
-    repository's format.
+    Texts keep all their columns. The files have the format of the file, in UTF-8; Excel and folders of documents become
+    JSON Lines, and ARFF the repository's format.
 
     Parameters
     ----------
@@ -60,13 +60,14 @@ def split_file(
     format, **reading
         How the file is read: see :func:`load_dataset`.
     """
-    path, folder = check_file(path), Path(folder)
+    folder = Path(folder)
     if by_column is not None and by_time is not None:
         raise InvalidInput(
             f"{argument('by_column', by_column)} and {argument('by_time', by_time)}: split by one of them"
         )
     kind = format or detect_format(path)
-    packing = path.suffix if path.suffix.lower() in (".gz", ".xz") else ""
+    path = check_source(path, kind)
+    packing = path.suffix if path.suffix.lower() in (".gz", ".xz") and path.is_file() else ""
     data = load_dataset(path, format=kind, unit_rows=False, **reading)
     if kind not in TEXT_FORMATS:
         if by_column is not None or by_time is not None:
@@ -84,7 +85,7 @@ def split_file(
         return SplitFiles(data, split, write_dataset(divided, folder, target, compression=packing.lower()))
     layout = Layout(*(reading.get(name) for name in Layout._fields))
     facts: dict[str, Any] = {}
-    lines, rows = zip(*table_rows(path, kind, layout, facts), strict=True)
+    lines, rows = zip(*table_rows(path, kind, layout, facts, with_labels=True), strict=True)
     column = by_column if by_time is None else by_time
     values = None if column is None else _values(path, lines, rows, column)
     split = split_rows(
@@ -94,7 +95,7 @@ def split_file(
         order=_moments(path, lines, values, by_time) if by_time is not None and values is not None else None,
         random_state=random_state,
     )
-    target = "jsonl" if kind == "xlsx" else kind
+    target = "jsonl" if kind in ("xlsx", "documents") else kind
     written = [folder / f"{part}{SUFFIXES[target]}{packing}" for part in ("train", "test")]
     _check_targets(path, written)
     for file, part in zip(written, split, strict=True):

@@ -1,4 +1,4 @@
-"""The rows of JSON Lines, CSV, TSV, Parquet and Excel files: a dict by column for each, with its line."""
+"""The rows of JSON Lines, CSV, TSV, Parquet and Excel files and of Annif's corpora: a dict by column, with its line."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tailwise.data.annif import annif_lines, document_rows, with_text
 from tailwise.data.files import max_bytes, parse_json, read_text, shown, too_large
 from tailwise.errors import DataFormatError, InvalidInput, argument, import_extra
 from tailwise.validation import check_choice
 
-TEXT_FORMATS = ("jsonl", "csv", "tsv", "parquet", "xlsx")
+TEXT_FORMATS = ("jsonl", "csv", "tsv", "parquet", "xlsx", "annif", "documents")
+"""The formats of texts; "annif" are lines ``text⇥uri uri …``, "documents" is a folder with a file a text."""
 QUOTINGS = ("minimal", "none")
 _DELIMITERS = (",", ";", "\t", "|")
 _PARQUET_ROWS = 256
@@ -36,9 +38,17 @@ class Layout(NamedTuple):
 
 
 def table_rows(
-    path: Path, format: str, layout: Layout, facts: dict[str, Any], wanted: Wanted | None = None
+    path: Path,
+    format: str,
+    layout: Layout,
+    facts: dict[str, Any],
+    wanted: Wanted | None = None,
+    with_labels: bool = False,
 ) -> Iterator[tuple[int, Row]]:
-    """Each row with its line; ``facts`` gets what was found out, and ``wanted`` says which columns Parquet reads."""
+    """Each row with its line; ``facts`` gets what was found out, and ``wanted`` says which columns Parquet reads.
+
+    ``with_labels`` asks for rows that have some place for labels, where a format can be without.
+    """
     check_choice("format", format, TEXT_FORMATS)
     if layout.quoting is not None:
         check_choice("quoting", layout.quoting, QUOTINGS)
@@ -49,7 +59,11 @@ def table_rows(
         return _parquet_rows(path, wanted)
     if format == "xlsx":
         return _sheet_rows(path, facts)
+    if format == "documents":
+        return document_rows(path, layout.encoding, with_labels)
     text = read_text(path, layout.encoding)
+    if format == "annif":
+        return annif_lines(path, text, with_labels)
     if format == "jsonl":
         return _json_rows(path, text)
     return _delimited_rows(path, text, format, layout, facts)
@@ -72,7 +86,7 @@ def _json_rows(path: Path, text: str) -> Iterator[tuple[int, Row]]:
             raise DataFormatError(path, number, shown(line), f"a JSON object ({error})") from error
         if not isinstance(row, dict):
             raise DataFormatError(path, number, shown(line), 'a JSON object such as {"text": "…", "labels": ["…"]}')
-        yield number, row
+        yield number, with_text(row)
 
 
 def _delimited_rows(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
 from scipy import sparse
 
+from tailwise.data.vectors import check_vectors
 from tailwise.errors import InvalidInput, argument
 
 ONLY_FIELD = "text"
@@ -23,6 +24,8 @@ class Texts(Sequence[str]):
     ----------
     fields : dict from str to list of str
         The texts of each field, in the order in which they are joined.
+    vectors : (n_texts, dim) array or None
+        A dense vector of each text, which :class:`~tailwise.text.GivenVectors` makes columns of.
 
     Examples
     --------
@@ -33,13 +36,14 @@ class Texts(Sequence[str]):
     {'title': ['Fish'], 'abstract': ['']}
     """
 
-    def __init__(self, fields: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, fields: Mapping[str, Sequence[str]], vectors: np.ndarray | None = None) -> None:
         if not fields:
             raise InvalidInput("fields={} has no field; pass at least one: {'title': […]}")
         self.fields = {str(name): _strings(texts, name) for name, texts in fields.items()}
         sizes = {name: len(texts) for name, texts in self.fields.items()}
         if len(set(sizes.values())) > 1:
             raise InvalidInput(f"fields have different lengths: {sizes}; pass a text, or '', for each row")
+        self.vectors = None if vectors is None else check_vectors(np.asanyarray(vectors), len(self))
 
     def __len__(self) -> int:
         return len(next(iter(self.fields.values())))
@@ -50,7 +54,7 @@ class Texts(Sequence[str]):
     def __getitem__(self, row: slice) -> Texts: ...
     def __getitem__(self, row: int | slice) -> str | Texts:
         if isinstance(row, slice):
-            return self._made(lambda texts: texts[row])
+            return self._made(lambda texts: texts[row], row)
         return "\n".join(filter(None, (texts[row] for texts in self.fields.values())))
 
     def __iter__(self) -> Iterator[str]:
@@ -71,10 +75,11 @@ class Texts(Sequence[str]):
     def take(self, rows: np.ndarray) -> Texts:
         """Some of the texts, by number."""
         chosen = rows.tolist()
-        return self._made(lambda texts: [texts[row] for row in chosen])
+        return self._made(lambda texts: [texts[row] for row in chosen], rows)
 
-    def _made(self, choose: Any) -> Texts:
+    def _made(self, choose: Callable[[list[str]], list[str]], rows: slice | np.ndarray) -> Texts:
         made = Texts.__new__(Texts)
+        made.vectors = None if self.vectors is None else self.vectors[rows]
         made.fields = {name: choose(texts) for name, texts in self.fields.items()}
         return made
 
@@ -82,19 +87,20 @@ class Texts(Sequence[str]):
 def in_fields(texts: Sequence[str], names: Sequence[str]) -> dict[str, list[str]]:
     """The texts of each of these fields, which are those that a model was trained with.
 
-    A field that is missing is empty; one that is not among them is refused. A plain string has none to tell: its first
-    line is the first field and all others are the second, so that joined texts fall apart as they were joined.
+    A field that texts do not have is empty, and texts that have several others alone are refused. A plain string has
+    none to tell: its first line is the first field and all others are the second, so that joined texts fall apart as
+    they were joined.
 
     >>> in_fields(["Law of the sea\\nOn ships.\\nAnd ports.", "Fish"], ["title", "abstract"])
     {'title': ['Law of the sea', 'Fish'], 'abstract': ['On ships.\\nAnd ports.', '']}
     """
-    if isinstance(texts, Texts) and not set(texts.fields) <= set(names) and len(texts.fields) > 1:
+    if isinstance(texts, Texts) and set(texts.fields) & set(names):
+        return {name: texts.fields.get(name) or [""] * len(texts) for name in names}
+    if isinstance(texts, Texts) and len(texts.fields) > 1:
         raise InvalidInput(
-            f"texts have the fields {', '.join(texts.fields)}, but these were learnt from: {', '.join(names)}; "
+            f"texts have the fields {', '.join(texts.fields)}, but these are wanted: {', '.join(names)}; "
             f"read the same ones: {argument('text_columns', list(names))}"
         )
-    if isinstance(texts, Texts) and set(texts.fields) <= set(names):
-        return {name: texts.fields.get(name) or [""] * len(texts) for name in names}
     if len(names) == 1:
         return {names[0]: list(texts)}
     cut = [text.split("\n", 1) for text in texts]

@@ -31,7 +31,7 @@ class Checkpoint(persistence.Saveable, BaseEstimator):
     ----------
     epoch_, best_epoch_ : int
         Epochs done, and the one whose weights validated best.
-    parameters_, optimizer_, best_ : dict of tensors
+    parameters_, optimizer_, best_, average_ : dict of tensors
     history_ : list of dict
     """
 
@@ -40,6 +40,7 @@ class Checkpoint(persistence.Saveable, BaseEstimator):
     parameters_: dict[str, Any]
     optimizer_: dict[str, Any]
     best_: dict[str, Any]
+    average_: dict[str, Any]
     history_: list[dict[str, float]]
 
     def __init__(self, fingerprint: str = "", *, seed: int = 0) -> None:
@@ -49,6 +50,7 @@ class Checkpoint(persistence.Saveable, BaseEstimator):
     def _check_state(self) -> None:
         check_kind("fingerprint", self.fingerprint, str)
         check_number("seed", self.seed, integer=True, low=0)
+        check_that(hasattr(self, "average_"), "average_ is missing, as in an earlier version; remove it to start anew")
         check_number("epoch_", self.epoch_, integer=True, low=1)
         check_number("best_epoch_", self.best_epoch_, integer=True, low=0, high=self.epoch_)
         n_epochs = len(check_kind("history_", self.history_, list))
@@ -61,6 +63,7 @@ class Checkpoint(persistence.Saveable, BaseEstimator):
         for name, kept, own in (
             ("parameters_", self.parameters_, parameters),
             ("best_", self.best_, parameters),
+            ("average_", self.average_, parameters if self.average_ else {}),
             ("optimizer_", self.optimizer_, optimizer),
         ):
             if forms_of(kept) != forms_of(own):

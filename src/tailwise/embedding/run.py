@@ -10,20 +10,19 @@ import numpy as np
 from scipy import sparse
 
 from tailwise import persistence
+from tailwise.early_stopping import EarlyStopping, HeldOut, Parameters, split_off
 from tailwise.embedding.checkpoint import Checkpoint, fingerprint, open_checkpoint
 from tailwise.embedding.index import ExactIndex
 from tailwise.embedding.network import initial_parameters, label_vectors, start_labels_at_their_rows, to_tower
 from tailwise.embedding.runtime import Processes
-from tailwise.embedding.stopping import EarlyStopping, HeldOut, Parameters, hold_out
 from tailwise.embedding.tower import Tower
 from tailwise.embedding.training import Settings, Trainer
 from tailwise.parallel import progress
-from tailwise.validation import as_rng, label_counts
+from tailwise.validation import as_rng
 
 if TYPE_CHECKING:
     from tailwise.embedding.model import TwoTowerModel
 
-_MOST_VALIDATION_ROWS = 5000
 _NOT_OF_THE_RESULT = ("n_jobs", "checkpoint", "device", "index")
 _START_SCALE = 10.0
 
@@ -42,11 +41,14 @@ class Run:
     parameters : dict of tensors
         Changed in place by ``trainer``.
     stopping : EarlyStopping
+    average : dict of tensors
+        The mean of the weights after each epoch, from the epoch on that a subclass says; empty before.
     history : list of dict
         Loss and validation metric of each epoch.
     """
 
     parameters: Parameters
+    held_out: HeldOut
     trainer: Any
 
     def __init__(
@@ -65,8 +67,9 @@ class Run:
         self._split(X, Y, propensity)
         self.parameters, self.trainer = self._build()
         measure = self._validate if self.held_out.Y.shape[0] else None
-        self.stopping = EarlyStopping(model.metric, patience=model.patience, measure=measure)
+        self.stopping = EarlyStopping(model.metric, patience=model.patience, measure=measure, copy=copied)
         self.epoch = 0
+        self.average: Parameters = {}
         self.history: list[dict[str, float]] = []
         if found:
             self._resume(found)
@@ -81,6 +84,10 @@ class Run:
     def _start(self) -> None:
         """Change the first parameters by what the rows say."""
 
+    def _average_from(self) -> int | None:
+        """The epoch from which on the weights that count are the mean over epochs; None: always the last."""
+        return None
+
     @abstractmethod
     def _validate(self, parameters: Parameters) -> float:
         """The metric on the rows that are held out."""
@@ -88,14 +95,10 @@ class Run:
     def _split(self, X: sparse.csr_array, Y: sparse.csr_array, propensity: np.ndarray | None) -> None:
         """Hold out rows for validation, each label keeping a row to train on; drop rows without labels."""
         model = self.model
-        labelled = np.flatnonzero(np.diff(Y.indptr) > 0)
-        chosen = np.empty(0, np.int64)
-        if model.early_stopping:
-            wanted = min(_MOST_VALIDATION_ROWS, round(model.validation_fraction * labelled.size))
-            chosen = hold_out(Y, np.random.default_rng([self.seed, 2**32]).permutation(labelled), wanted)
-        rows = np.setdiff1d(labelled, chosen)
+        fraction = model.validation_fraction if model.early_stopping else 0.0
+        rng = np.random.default_rng([self.seed, 2**32])
+        rows, self.held_out = split_off(X, Y, fraction, rng, metric=model.metric, propensity=propensity)
         self.X, self.Y = X[rows], Y[rows]
-        self.held_out = HeldOut(X[chosen], Y[chosen], model.metric, propensity, label_counts(self.Y))
 
     def train(self) -> None:
         """Run the epochs that are left."""
@@ -110,12 +113,23 @@ class Run:
                     self.epoch, self.X, self.Y, lambda value: advance(note=f"loss {value:.4g}{self._note()}")
                 )
                 self.epoch += 1
-                measured = self.stopping.judge(self.epoch, self.parameters)
+                measured = self.stopping.judge(self.epoch, self._weights())
                 self.history.append({"epoch": float(self.epoch), "loss": loss, **measured})
                 if model.checkpoint is not None:
                     if leads:
                         self._save(Path(model.checkpoint))
                     self.processes.wait()
+
+    def _weights(self) -> Parameters:
+        """What counts after an epoch: the weights, or their mean over epochs so far (Izmailov et al. 2018)."""
+        start = self._average_from()
+        if start is None or self.epoch < start:
+            return self.parameters
+        if not self.average:
+            self.average = copied(self.parameters)
+        for name, mean in self.average.items():
+            mean += (self.parameters[name] - mean) / (self.epoch - start + 1)
+        return self.average
 
     def some_rows(self, wanted: int) -> sparse.csr_array:
         """Up to ``wanted`` rows: held-out ones, which are like those to come, or training rows where none are."""
@@ -132,13 +146,13 @@ class Run:
         made = Checkpoint(self.digest, seed=self.seed)
         made.epoch_, made.best_epoch_, made.history_ = self.epoch, self.stopping.best_epoch, self.history
         made.parameters_, made.optimizer_ = self.parameters, self.trainer.optimizer.state
-        made.best_ = self.stopping.best
+        made.best_, made.average_ = self.stopping.best, self.average
         persistence.save(made, path)
 
     def _resume(self, found: Checkpoint) -> None:
         found.check_fits(self.parameters, self.trainer.optimizer.state)
         self.epoch = self.stopping.epoch = found.epoch_
-        self.history = list(found.history_)
+        self.history, self.average = list(found.history_), copied(found.average_)
         best = self.history[found.best_epoch_ - 1]
         self.stopping.keep(found.best_epoch_, found.best_, best.get(self.stopping.metric))
         for target, source in (
@@ -147,6 +161,11 @@ class Run:
         ):
             for name, value in source.items():
                 target[name].copy_(value)
+
+
+def copied(parameters: Parameters) -> Parameters:
+    """A copy that training does not change."""
+    return {name: tensor.detach().clone() for name, tensor in parameters.items()}
 
 
 class TwoTowerRun(Run):

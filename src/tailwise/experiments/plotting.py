@@ -35,4 +35,4 @@ def save(figure: Any, path: Path) -> None:
     rc_context = import_extra("matplotlib", "report", "a plot").rc_context
     for suffix, metadata in ((".png", {"Software": None}), (".svg", {"Date": None, "Creator": None})):
         with rc_context({"svg.hashsalt": path.name}), writing(path.with_suffix(suffix)) as file:
-            figure.savefig(file, format=suffix[1:], dpi=130, metadata=metadata)
+            figure.savefig(file, format=suffix[1:], dpi=130, metadata=metadata, transparent=suffix == ".svg")

@@ -25,6 +25,8 @@ from tailwise.validation import label_counts
 _ROWS_A_BLOCK = 256
 _LABELS_A_BLOCK = 64
 _FOUND_A_ROW = 5
+_FOUND_AT_FIRST = 100
+"""With weights of 0 all other labels of a row violate alike: the more are taken, the less the few drawn are hurt."""
 _SWEEPS_A_ROUND = 5
 _ROWS_A_CALL = 2048
 """Ctrl-C is heard between calls."""
@@ -46,8 +48,9 @@ class MaxMargin:
     """``min ½|W|² + l1 |W|₁ + C Σ_i max_{k∉y_i, l∈y_i} [1 + f_k - f_l]+`` over W, for rows ``X`` and labels ``Y``.
 
     Goes in rounds: :meth:`search` looks at all labels for those that violate most, with the sparse weights so far,
-    on threads; :meth:`improve` goes down the dual over the labels that are active, row by row on one thread. The bits
-    depend on ``rng`` alone. Memory: the weights before L1 makes them sparse, about twice.
+    on threads; :meth:`improve` goes down the dual over the labels that are active, row by row on one thread: once in
+    the first round, five times in each later one. The bits depend on ``rng`` alone. Memory: the weights before L1 makes
+    them sparse, about twice.
     """
 
     def __init__(
@@ -62,6 +65,7 @@ class MaxMargin:
     ) -> None:
         self._C, self._l1, self._rng, self._n_jobs = C, l1, rng, n_jobs
         self._n_features, self._n_labels = X.shape[1], Y.shape[1]
+        self._n_rounds = 0
         self._rows, self._labels = csr_parts(X), csr_parts(Y)
         self._squares = pack_rows(self._rows, X.shape[1]).squares
         self._active = Active(
@@ -73,9 +77,10 @@ class MaxMargin:
         """(n_features, n_labels): those of the dual variables so far."""
 
     def search(self) -> tuple[np.ndarray, Bounds]:
-        """The labels that violate most, (n_rows, 5) int32 or -1, and the bounds that the weights give."""
+        """The labels that violate most, (n_rows, 5) int32 or -1, and the bounds that the weights give; 100 at first."""
         n_rows = self._squares.size
-        found, losses = np.empty((n_rows, _FOUND_A_ROW), np.int32), np.empty(n_rows, np.float32)
+        wanted = _FOUND_A_ROW if self._n_rounds else min(_FOUND_AT_FIRST, self._n_labels)
+        found, losses = np.empty((n_rows, wanted), np.int32), np.empty(n_rows, np.float32)
         weights, allowed = csr_views(self.weights), read_only(self.bias)
 
         def search_block(block: tuple[int, int]) -> None:
@@ -92,11 +97,12 @@ class MaxMargin:
         indptr, labels, alpha = renew_active(self._active, found)
         self._active = Active(indptr, labels, alpha, self._active.n_own)
         tables = self._fill_tables()
-        for _ in range(_SWEEPS_A_ROUND):
+        for _ in range(_SWEEPS_A_ROUND if self._n_rounds else 1):
             order = self._rng.permutation(self._squares.size)
             for start, stop in row_blocks(order.size, _ROWS_A_CALL):
                 descend(self._rows, self._squares, order[start:stop], self._active, tables, self._C, self._l1)
         self.weights = self._soft(tables)
+        self._n_rounds += 1
 
     def _is_own(self) -> np.ndarray:
         """Which active labels are labels of their rows."""

@@ -1,4 +1,4 @@
-"""Propensities by a word, as the command takes them: A and B, a family of data sets, or a file of numbers."""
+"""Propensities by a word, as the command takes them: A and B, a family of data sets, a file, or an audit."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ from pathlib import Path
 import numpy as np
 
 from tailwise.errors import DataFormatError, InvalidInput, argument
+from tailwise.persistence import load
 from tailwise.propensity.models import PRESETS, GivenPropensity, JainPropensity, Propensity
 from tailwise.validation import check_number
 
-WAYS = f"jain:A,B, {', '.join(PRESETS)}, or a file with a number for each label"
+WAYS = f"jain:A,B, {', '.join(PRESETS)}, a file with a number for each label, or the folder of an audit"
+FOLDER = "propensity"
+"""Where, in the folder of an audit, its estimate is kept."""
 
 
 def named_propensity(text: str) -> Propensity:
-    """The unfitted propensity that ``text`` names: ``"jain:0.5,0.4"``, ``"amazon"``, or a file.
+    """The propensity that ``text`` names: ``"jain:0.5,0.4"``, ``"amazon"``, a file, or the folder of an audit.
 
-    A file has a number a line, in the order of the labels: propensities, or their inverses as they are published.
+    A file has a number a line, in the order of the labels: propensities, or their inverses as they are published. An
+    audit has the curve that ``tailwise audit estimate`` fitted to its answers.
 
     >>> named_propensity("jain:0.5,0.4"), named_propensity("amazon")
     (JainPropensity(a=0.5, b=0.4), JainPropensity(a=0.6, b=2.6))
@@ -27,6 +31,8 @@ def named_propensity(text: str) -> Propensity:
     if kind == "jain" and (colon or not Path(text).exists()):
         return _jain(text, numbers) if colon else JainPropensity()
     path = Path(text)
+    if path.is_dir():
+        return _estimated(path)
     if not path.is_file():
         raise InvalidInput(f"{argument('propensity', text)} is no propensity and no file; pass {WAYS}")
     values = _read(path)
@@ -36,6 +42,17 @@ def named_propensity(text: str) -> Propensity:
         return GivenPropensity(values)
     found = f"numbers from {values.min():g} to {values.max():g}"
     raise DataFormatError(path, None, found, "propensities in (0, 1], or inverse ones of 1 and more")
+
+
+def _estimated(path: Path) -> Propensity:
+    """The propensity in a folder: a saved one, or that of an audit."""
+    inner = path / FOLDER
+    if not inner.is_dir() and (path / "audit.db").exists():
+        raise InvalidInput(f"{path} is an audit without an estimate; run `tailwise audit estimate {path}` first")
+    found = load(inner if inner.is_dir() else path)
+    if not isinstance(found, Propensity):
+        raise InvalidInput(f"{argument('propensity', path)} holds a {type(found).__name__}; pass {WAYS}")
+    return found
 
 
 def _jain(text: str, numbers: str) -> JainPropensity:

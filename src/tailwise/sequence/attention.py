@@ -32,7 +32,8 @@ class Attention(Network):
         """Random words, LSTM weights, attention vectors and layers."""
         model = self.model
         width = 2 * model.hidden
-        parameters = {"words": gaussian((n_tokens + 1, model.word_dim), 0.1, generator)}
+        # Of length 1 a number: from smaller ones the LSTM's states are so alike that attention starts to learn late.
+        parameters = {"words": gaussian((n_tokens + 1, model.word_dim), 1.0, generator)}
         for way in ("forward", "backward"):
             parameters[f"{way}.input"] = gaussian((4 * model.hidden, model.word_dim), model.word_dim**-0.5, generator)
             parameters[f"{way}.state"] = gaussian((4 * model.hidden, model.hidden), model.hidden**-0.5, generator)

@@ -29,8 +29,7 @@ class AttentionXML(SequenceModel):
 
     Where there are more than ``flat_labels`` labels a tree of two levels is put above them: labels are clustered by the
     words of their rows as :class:`~tailwise.Bonsai` does, groups are scored first, and only the labels of the ``beam``
-    best groups of a row after that. Unlike in the paper both levels are trained at once over one LSTM, and weights are
-    those of the best epoch on held-out rows instead of an average over epochs.
+    best groups of a row after that. Unlike in the paper both levels are trained at once over one LSTM.
 
     Rows are sequences of tokens: see :class:`XMLCNN`.
 
@@ -46,6 +45,9 @@ class AttentionXML(SequenceModel):
         Share of the values that are dropped in training: of word vectors, and of what the attention saw.
     word_dim, word_vectors, batch_size, epochs, learning_rate
         As in :class:`XMLCNN`.
+    average_from : int or None
+        From this epoch on the weights that count are the mean of those after each epoch, as in the paper; None: those
+        of the epoch.
     early_stopping, metric, patience, validation_fraction, propensity, checkpoint, device, random_state, n_jobs
         As in :class:`XMLCNN`.
 
@@ -86,9 +88,10 @@ class AttentionXML(SequenceModel):
         batch_size: int = 64,
         epochs: int = 20,
         learning_rate: float = 2e-3,
+        average_from: int | None = 10,
         early_stopping: bool = True,
         metric: str = "p@5",
-        patience: int = 3,
+        patience: int = 5,
         validation_fraction: float = 0.05,
         propensity: Any = None,
         checkpoint: str | None = None,
@@ -106,6 +109,7 @@ class AttentionXML(SequenceModel):
         self.batch_size = batch_size
         self.epochs = epochs
         self.learning_rate = learning_rate
+        self.average_from = average_from
         self.early_stopping = early_stopping
         self.metric = metric
         self.patience = patience

@@ -39,12 +39,13 @@ class Convolutions(Network):
     def _logits(self, parameters: Parameters, tokens: Any, generator: torch.Generator | None) -> torch.Tensor:
         model = self.model
         words = drop(embed(parameters, tokens), model.word_dropout, generator).transpose(1, 2)
+        parts = _parts(tokens, model.chunks)
         pooled = []
         for number, width in enumerate(model.widths):
-            # Padded so that every text is longer than the widest filter and the parts it is pooled by.
+            # A response at every word, also at the first and the last.
             padded = F.pad(words, (width // 2, width - 1 - width // 2))
             found = F.conv1d(padded, parameters[f"filters.{number}"], parameters[f"filter_bias.{number}"])
-            pooled.append(F.adaptive_max_pool1d(found, model.chunks).flatten(1))
+            pooled += [found.masked_fill(~part, -torch.inf).amax(2) for part in parts]
         hidden = torch.relu(torch.cat(pooled, dim=1))
         hidden = torch.relu(F.linear(hidden, parameters["bottleneck"], parameters["bottleneck_bias"]))
         return F.linear(drop(hidden, model.dropout, generator), parameters["labels"], parameters["label_bias"])
@@ -56,3 +57,14 @@ class Convolutions(Network):
     def probabilities(self, parameters: Parameters, tokens: Any) -> torch.Tensor:
         """A sigmoid a label."""
         return torch.sigmoid(self._logits(parameters, tokens, None))
+
+
+def _parts(tokens: torch.Tensor, chunks: int) -> list[torch.Tensor]:
+    """Which positions are in each part of a row's words, (n, 1, length) of bool; padding is in none.
+
+    Parts follow from a row's own words: the rows beside it in a batch, which decide the padding, change nothing.
+    """
+    sizes = (tokens > 0).sum(1, keepdim=True)
+    places = torch.arange(tokens.shape[1], device=tokens.device)
+    number = torch.where(places < sizes, places * chunks // sizes.clamp_min(1), chunks)
+    return [(number == part).unsqueeze(1) for part in range(chunks)]

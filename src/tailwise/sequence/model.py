@@ -56,11 +56,13 @@ class SequenceModel(XMCModel):
     _parameters = {
         "word_dim": Integer(low=1),
         "word_vectors": OrNone(WordVectors()),
+        "average_from": OrNone(Integer(low=1)),
         **TRAINING,
     }
 
     word_dim: int
     word_vectors: Any
+    average_from: int | None
     batch_size: int
     epochs: int
     learning_rate: float

@@ -37,6 +37,9 @@ class SequenceRun(Run):
         bias = self.parameters[self.network.label_bias]
         bias.copy_(torch.from_numpy(np.log(share / (1 - share)).astype(np.float32)))
 
+    def _average_from(self) -> int | None:
+        return self.model.average_from
+
     def _validate(self, parameters: Parameters) -> float:
         here = {name: value.cpu() for name, value in parameters.items()}
         inside = {label: place for place, label in enumerate(self.model.known_.tolist())}

@@ -38,6 +38,8 @@ class XMLCNN(SequenceModel):
         and rows of zeros, start at random.
     batch_size, epochs, learning_rate
         Of Adam.
+    average_from : int or None
+        From this epoch on the weights that count are the mean of those after each epoch; None: those of the epoch.
     early_stopping : bool
         Hold out ``validation_fraction`` of the rows (at most 5,000), stop after ``patience`` epochs without a better
         ``metric``, and keep the best epoch's weights. False trains on every row for all epochs.
@@ -98,9 +100,10 @@ class XMLCNN(SequenceModel):
         batch_size: int = 64,
         epochs: int = 20,
         learning_rate: float = 1e-3,
+        average_from: int | None = None,
         early_stopping: bool = True,
         metric: str = "p@5",
-        patience: int = 3,
+        patience: int = 5,
         validation_fraction: float = 0.05,
         propensity: Any = None,
         checkpoint: str | None = None,
@@ -119,6 +122,7 @@ class XMLCNN(SequenceModel):
         self.batch_size = batch_size
         self.epochs = epochs
         self.learning_rate = learning_rate
+        self.average_from = average_from
         self.early_stopping = early_stopping
         self.metric = metric
         self.patience = patience

@@ -2,6 +2,7 @@
 
 from tailwise.tail.augmented import TailAugmented, augment_rows
 from tailwise.tail.calibrated import Calibrated, expected_calibration_error
+from tailwise.tail.columns import Columns, resolve_groups
 from tailwise.tail.ensemble import Ensemble
 from tailwise.tail.lpsr import LPSR
 from tailwise.tail.norms import classifier_norms, plot_classifier_norms
@@ -15,6 +16,7 @@ __all__ = [
     "LPSR",
     "Calibrated",
     "CentroidReranker",
+    "Columns",
     "Ensemble",
     "PropensityReranker",
     "RankNet",
@@ -27,5 +29,6 @@ __all__ = [
     "classifier_norms",
     "expected_calibration_error",
     "plot_classifier_norms",
+    "resolve_groups",
     "trade_off_curve",
 ]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier
+from threadpoolctl import threadpool_limits
 
 from tailwise.kernels.arrays import frozen
 from tailwise.kernels.forest.boosting import sum_trees
@@ -15,6 +16,7 @@ from tailwise.persistence.checks import check_exact, check_finite, check_indices
 from tailwise.validation import check_number
 
 _PAIRS_A_BLOCK = 16_384
+_L2 = 10.0
 
 
 class BoostedTrees(NamedTuple):
@@ -33,10 +35,17 @@ class BoostedTrees(NamedTuple):
     def fit(
         cls, features: np.ndarray, hits: np.ndarray, sample_weight: np.ndarray | None, **parameters: object
     ) -> BoostedTrees:
-        """Fit ``HistGradientBoostingClassifier(**parameters)`` and take its trees over."""
+        """Fit ``HistGradientBoostingClassifier(**parameters)`` and take its trees over.
+
+        Leaves are drawn to 0 unless ``l2_regularization`` says otherwise: a single hit among pairs of probability 0
+        would make a leaf of any size.
+        """
+        parameters = {"l2_regularization": _L2, "early_stopping": False, **parameters}
         if hits.all() or not hits.any():
             return cls._constant(float(hits.mean()) if hits.size else 0.0)
-        model = HistGradientBoostingClassifier(**parameters).fit(features, hits, sample_weight=sample_weight)
+        # Its loops are so short that threads mostly wait for each other: on a busy machine 25 times longer than alone.
+        with threadpool_limits(1, user_api="openmp"):
+            model = HistGradientBoostingClassifier(**parameters).fit(features, hits, sample_weight=sample_weight)
         nodes = [tree[0].nodes for tree in model._predictors]
         if not nodes:
             return cls._constant(float(hits.mean()))

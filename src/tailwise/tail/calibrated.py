@@ -23,7 +23,7 @@ from tailwise.persistence.checks import (
     check_that,
 )
 from tailwise.tail.candidates import Candidates, gather_candidates
-from tailwise.tail.folds import N_FOLDS, out_of_fold, split_folds
+from tailwise.tail.folds import N_FOLDS, N_ROWS, out_of_fold, split_folds
 from tailwise.tail.ranking import N_CANDIDATES, rank_candidates
 from tailwise.tail.wrapper import Wrapper
 
@@ -55,18 +55,19 @@ def check_curves(name: str, curves: Any, n: int) -> None:
         check_kind(f"an entry of {name}", curve, Curve).check()
 
 
-def fit_curve(scores: np.ndarray, hits: np.ndarray, method: str) -> Curve:
+def fit_curve(scores: np.ndarray, hits: np.ndarray, method: str, weight: np.ndarray | None = None) -> Curve:
     """Fit P(hit | score) by isotonic regression or by Platt's logistic curve (kept as 512 points).
 
     Isotonic regression gives steps; the curve joins the steps' middles, so that no two scores within the training
-    range become equal and the model's own order is kept.
+    range become equal and the model's own order is kept. ``weight`` is how often each score counts; None is once.
     """
-    scores = scores.astype(np.float64)
+    weight = np.ones(scores.size) if weight is None else weight
+    scores, hits, weight = scores[weight > 0].astype(np.float64), hits[weight > 0], weight[weight > 0]
     if scores.size == 0 or hits.all() or not hits.any():
         rate = float(hits.mean()) if hits.size else 0.0
         return Curve(np.zeros(1), np.full(1, rate))
     if method == "isotonic":
-        fitted = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scores, hits)
+        fitted = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scores, hits, weight)
         steps, first = np.unique(fitted.y_thresholds_, return_index=True)
         last = np.append(first[1:], fitted.y_thresholds_.size) - 1
         middles = (fitted.X_thresholds_[first] + fitted.X_thresholds_[last]) / 2
@@ -74,7 +75,7 @@ def fit_curve(scores: np.ndarray, hits: np.ndarray, method: str) -> Curve:
         return Curve(middles, steps)
     points = np.unique(np.quantile(scores, np.linspace(0, 1, 512)))
     scale = scores.std() or 1.0
-    fitted = LogisticRegression(C=1e6).fit((scores / scale)[:, None], hits)
+    fitted = LogisticRegression(C=1e6).fit((scores / scale)[:, None], hits, weight)
     return Curve(points, fitted.predict_proba((points / scale)[:, None])[:, 1])
 
 
@@ -83,11 +84,19 @@ def frequency_edges(seen: np.ndarray, n_bins: int) -> np.ndarray:
     return np.unique(np.quantile(seen, np.linspace(0, 1, n_bins + 1)[1:-1])) if seen.size else np.empty(0)
 
 
-def fit_curves(edges: np.ndarray, seen: np.ndarray, scores: np.ndarray, hits: np.ndarray, method: str) -> list[Curve]:
-    """A curve for each group of pairs between ``edges``."""
+def fit_curves(
+    edges: np.ndarray,
+    seen: np.ndarray,
+    scores: np.ndarray,
+    hits: np.ndarray,
+    method: str,
+    weight: np.ndarray | None = None,
+) -> list[Curve]:
+    """A curve for each group of pairs between ``edges``; ``weight`` is how often each pair counts, None is once."""
     groups = np.searchsorted(edges, seen, side="right")
+    weight = np.ones(scores.size) if weight is None else weight
     members = [groups == g for g in range(edges.size + 1)]
-    return [fit_curve(scores[own], hits[own], method) for own in members]
+    return [fit_curve(scores[own], hits[own], method, weight[own]) for own in members]
 
 
 def calibrate(edges: np.ndarray, curves: list[Curve], seen: np.ndarray, scores: np.ndarray) -> np.ndarray:
@@ -131,6 +140,9 @@ class Calibrated(Wrapper):
         Groups for ``per="frequency-bin"``; the groups hold about equally many candidates.
     n_folds, n_candidates : int
         Folds of the out-of-fold predictions and labels considered in each row.
+    n_rows : int or None
+        Rows that are predicted out of fold: of far more rows not every fold is, and the model is then trained twice and
+        not ``n_folds + 1`` times. None is all.
     random_state : int, Generator or None
         Draws the folds.
     n_jobs : int or None
@@ -150,6 +162,7 @@ class Calibrated(Wrapper):
         "per": Choice("model", "frequency-bin"),
         "n_bins": Integer(low=1),
         "n_folds": N_FOLDS,
+        "n_rows": N_ROWS,
         "n_candidates": N_CANDIDATES,
     }
     scores_are_probabilities = True
@@ -162,6 +175,7 @@ class Calibrated(Wrapper):
         per: str = "model",
         n_bins: int = 5,
         n_folds: int = 3,
+        n_rows: int | None = 20_000,
         n_candidates: int = 50,
         random_state: int | None = None,
         n_jobs: int | None = None,
@@ -171,34 +185,38 @@ class Calibrated(Wrapper):
         self.per = per
         self.n_bins = n_bins
         self.n_folds = n_folds
+        self.n_rows = n_rows
         self.n_candidates = n_candidates
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        self.base_ = self._fresh_base().fit(X, Y)
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+        self.base_ = self._fresh_base().fit(X, Y, weight)
         width = min(self.n_candidates, self.n_labels_)
-        folds = split_folds(Y, self.n_folds, self.random_state)
-        candidates = gather_candidates([out_of_fold(self._fresh_base(), X, Y, width, folds)], self.n_labels_)
+        folds = split_folds(Y, self.n_folds, self.random_state, self.n_rows)
+        candidates = gather_candidates([out_of_fold(self._fresh_base(), X, Y, width, folds, weight)], self.n_labels_)
         hits = candidates.are_hits(Y)
         # Bins go by what the out-of-fold model has seen of a label, which is less than its count in all rows.
         seen = folds.counts_seen(candidates.rows, candidates.labels)
         scores = candidates.scores[:, 0]
         self.bin_edges_ = frequency_edges(seen, 1 if self.per == "model" else self.n_bins)
-        self.curves_ = fit_curves(self.bin_edges_, seen, scores, hits, self.method)
-        self.calibration_error_ = self._report(candidates, seen, hits)
+        counted = np.ones(scores.size) if weight is None else weight[candidates.rows]
+        self.curves_ = fit_curves(self.bin_edges_, seen, scores, hits, self.method, counted)
+        self.calibration_error_ = self._report(candidates, seen, hits, counted)
 
     def _update(self, change: Change) -> int:
         # What a score means changes slowly: the curves stay, and labels move to the bin of their new frequency.
         return self._update_base(change)
 
-    def _report(self, candidates: Candidates, seen: np.ndarray, hits: np.ndarray) -> dict[str, dict[str, float]]:
+    def _report(
+        self, candidates: Candidates, seen: np.ndarray, hits: np.ndarray, counted: np.ndarray
+    ) -> dict[str, dict[str, float]]:
         # Curves look perfect on the rows they were fitted on: fit on half of the rows, measure on the other half.
         scores, half = candidates.scores[:, 0], candidates.rows % 2
         after = np.empty(scores.shape, np.float32)
         for own in (0, 1):
-            parts = seen[half == own], scores[half == own], hits[half == own]
-            fitted = fit_curves(self.bin_edges_, *parts, self.method)
+            parts = (values[half == own] for values in (seen, scores, hits))
+            fitted = fit_curves(self.bin_edges_, *parts, self.method, counted[half == own])
             after[half != own] = calibrate(self.bin_edges_, fitted, seen[half != own], scores[half != own])
         sources = {"before": scores} if self.base_.scores_are_probabilities else {}
         sources["after"] = after

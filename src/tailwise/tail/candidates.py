@@ -38,6 +38,18 @@ class Candidates(NamedTuple):
     scores: np.ndarray
     ranks: np.ndarray
 
+    @classmethod
+    def joined(cls, parts: list[tuple[np.ndarray, Candidates]], n: int) -> tuple[Candidates, np.ndarray]:
+        """The pairs of several sets of rows as those of ``n`` rows, and which of all pairs, in order, each is.
+
+        Each set comes with the numbers (ascending) that its rows have among the ``n``; other rows have no pair.
+        """
+        rows = np.concatenate([chosen[part.rows] for chosen, part in parts])
+        order = np.argsort(rows, kind="stable")
+        indptr = np.searchsorted(rows[order], np.arange(n + 1)).astype(np.int64)
+        columns = (np.concatenate([getattr(part, name) for _, part in parts])[order] for name in cls._fields[1:])
+        return cls(indptr, *columns), order
+
     @property
     def rows(self) -> np.ndarray:
         """The row of each pair."""

@@ -3,40 +3,72 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 
 from tailwise.base import Models, TopK, XMCModel
 from tailwise.changes import Change
 from tailwise.persistence.checks import check_kind, check_that
 from tailwise.tail.candidates import Candidates, gather_candidates
-from tailwise.tail.folds import N_FOLDS, Folds, out_of_fold, split_folds
+from tailwise.tail.folds import N_FOLDS, N_ROWS, split_folds
 from tailwise.tail.ranking import N_CANDIDATES, followed_by
 from tailwise.tail.wrapper import fresh
+
+
+class OutOfFold(NamedTuple):
+    """Candidates of training rows from members that did not see them, and what those members know of each.
+
+    ``described`` (n_pairs, m) float32 is what :func:`describe` says, ``seen`` (n_pairs,) how often they saw the label.
+    """
+
+    candidates: Candidates
+    described: np.ndarray
+    seen: np.ndarray
+
+
+def describe(members: list[XMCModel], X: sparse.csr_array, candidates: Candidates) -> np.ndarray:
+    """What the members know of each candidate beside their scores, side by side: (n_pairs, m) float32."""
+    rows = candidates.rows
+    return np.concatenate([member.describe_pairs(X, rows, candidates.labels) for member in members], axis=1)
 
 
 class Committee(XMCModel):
     """A model of several ``members``, which are cloned and fitted by ``fit`` and kept as ``members_``."""
 
-    _parameters = {"members": Models(), "n_candidates": N_CANDIDATES, "n_folds": N_FOLDS}
+    _parameters = {"members": Models(), "n_candidates": N_CANDIDATES, "n_folds": N_FOLDS, "n_rows": N_ROWS}
 
     members: list[XMCModel]
     n_candidates: int
     n_folds: int
+    n_rows: int | None
     random_state: int | None
     n_jobs: int | None
     members_: list[XMCModel]
 
-    def _fit_members(self, X: sparse.csr_array, Y: sparse.csr_array) -> tuple[Candidates, Folds]:
-        """Fit every member on all rows, and return their out-of-fold candidates with the folds."""
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+        self._fit_weighted(X, Y, None)
+
+    def _fit_members(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> OutOfFold:
+        """Fit every member on all rows, and return their out-of-fold candidates."""
         width = min(self.n_candidates, self.n_labels_)
         members = [fresh(member, self.n_jobs) for member in self.members]
         # The same folds for each member: a pair's scores then come from models that saw the same rows.
-        folds = split_folds(Y, self.n_folds, self.random_state)
-        tops = [out_of_fold(member, X, Y, width, folds) for member in members]
-        self.members_ = [member.fit(X, Y) for member in members]
-        return gather_candidates(tops, self.n_labels_), folds
+        folds = split_folds(Y, self.n_folds, self.random_state, self.n_rows)
+        parts, described = [], []
+        for held_out, rest in folds.parts():
+            X_rest, Y_rest, X_out = X[rest], Y[rest], X[held_out]
+            own = None if weight is None else weight[rest]
+            fitted = [clone(member).fit(X_rest, Y_rest, own) for member in members]
+            found = gather_candidates([member.predict_topk(X_out, width) for member in fitted], self.n_labels_)
+            parts.append((held_out, found))
+            described.append(describe(fitted, X_out, found))
+        self.members_ = [member.fit(X, Y, weight) for member in members]
+        candidates, order = Candidates.joined(parts, X.shape[0])
+        seen = folds.counts_seen(candidates.rows, candidates.labels)
+        return OutOfFold(candidates, np.concatenate(described)[order], seen)
 
     def _check_updates(self) -> None:
         super()._check_updates()
@@ -55,7 +87,7 @@ class Committee(XMCModel):
             self._check_part(f"members_[{number}]", member, XMCModel)
 
     @abstractmethod
-    def _score(self, candidates: Candidates) -> np.ndarray:
+    def _score(self, X: sparse.csr_array, candidates: Candidates) -> np.ndarray:
         """The score of each candidate: (n_pairs,)."""
 
     def _candidates(self, X: sparse.csr_array) -> Candidates:
@@ -64,7 +96,7 @@ class Committee(XMCModel):
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         candidates = self._candidates(X)
-        ranked = candidates.best(self._score(candidates), k)
+        ranked = candidates.best(self._score(X, candidates), k)
         if k <= self.n_candidates:
             return ranked
         # Seen apart: with deeper looks of its members a candidate would have another score.

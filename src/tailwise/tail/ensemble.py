@@ -30,6 +30,8 @@ class Ensemble(Committee):
         "fitted" finds the non-negative weights, summing to 1, that predict the out-of-fold labels best (least squares).
     n_candidates, n_folds : int
         Labels that each member names in a row, and folds.
+    n_rows : int or None
+        Rows that are predicted out of fold: of far more rows not every fold is. None is all.
     random_state : int or None
         Draws the folds.
     n_jobs : int or None
@@ -54,6 +56,7 @@ class Ensemble(Committee):
         weights: str = "equal",
         n_candidates: int = 50,
         n_folds: int = 3,
+        n_rows: int | None = 20_000,
         random_state: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -61,19 +64,22 @@ class Ensemble(Committee):
         self.weights = weights
         self.n_candidates = n_candidates
         self.n_folds = n_folds
+        self.n_rows = n_rows
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        candidates, _ = self._fit_members(X, Y)
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+        candidates = self._fit_members(X, Y, weight).candidates
+        counted = np.ones(candidates.labels.size) if weight is None else weight[candidates.rows]
         hits = candidates.are_hits(Y)
         self.curves_ = []
         for scores in candidates.scores.T:
             named = ~np.isnan(scores)
-            self.curves_.append(fit_curve(scores[named], hits[named], "isotonic"))
+            self.curves_.append(fit_curve(scores[named], hits[named], "isotonic", counted[named]))
         self.weights_ = np.full(len(self.members), 1.0 / len(self.members))
         if self.weights == "fitted":
-            found, _ = optimize.nnls(self._probabilities(candidates).astype(np.float64), hits.astype(np.float64))
+            root = np.sqrt(counted)
+            found, _ = optimize.nnls(self._probabilities(candidates) * root[:, None], hits * root)
             if found.sum() > 0:
                 self.weights_ = found / found.sum()
 
@@ -90,7 +96,7 @@ class Ensemble(Committee):
         ]
         return np.stack(columns, axis=1) if columns else np.empty((0, 0))
 
-    def _score(self, candidates: Candidates) -> np.ndarray:
+    def _score(self, X: sparse.csr_array, candidates: Candidates) -> np.ndarray:
         # Column by column, so that a row's sum does not depend on how many rows there are.
         total = np.zeros(candidates.labels.size, np.float64)
         for weight, column in zip(self.weights_, self._probabilities(candidates).T, strict=True):
@@ -105,6 +111,6 @@ class Ensemble(Committee):
                 score = candidates.scores[chosen, m]
                 if not np.isnan(score):
                     value = float(weight) * float(self.curves_[m](score[None])[0])
-                    name = f"{weight:.3g} × calibrated probability of {type(member).__name__}"
+                    name = f"{weight:.3g} × calibrated probability of {member.title}"
                     parts.append(Part(name, value, of=member.explain(x, label)))
         return Explanation.sum_of(label, parts) if parts else not_ranked(label, "no member names the label")

@@ -71,17 +71,17 @@ class PropensityReranker(Wrapper):
         self.n_candidates = n_candidates
         self.n_jobs = n_jobs
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         self.inverse_propensity_ = 1.0 / resolve_propensity(self.propensity, Y)
-        self.tail_ = self._choose_tail(X, Y)
-        self.base_ = self._fresh_base().fit(X, Y)
+        self.tail_ = self._choose_tail(X, Y, weight)
+        self.base_ = self._fresh_base().fit(X, Y, weight)
 
     def _update(self, change: Change) -> int:
         # The knob stays: it was given, or chosen on rows that nobody keeps apart any more.
         self.inverse_propensity_ = 1.0 / resolve_propensity(self.propensity, change.Y)
         return self._update_base(change)
 
-    def _choose_tail(self, X: sparse.csr_array, Y: sparse.csr_array) -> float:
+    def _choose_tail(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> float:
         return self.tail
 
     def _check_state(self) -> None:

@@ -13,7 +13,7 @@ from tailwise.persistence.checks import check_kind
 from tailwise.propensity import PropensityLike, resolve_propensity
 from tailwise.tail.boosting import BoostedTrees
 from tailwise.tail.candidates import Candidates
-from tailwise.tail.committee import Committee
+from tailwise.tail.committee import Committee, describe
 from tailwise.validation import as_rng
 
 # A negative that no member ranks this high is easy: a share of them, weighted up, teaches as much as all.
@@ -39,6 +39,9 @@ class Stacked(Committee):
         For ``sample_weights="propensity"``; None is ``JainPropensity()``.
     n_candidates, n_folds : int
         Labels that each member names in a row, and folds.
+    n_rows : int or None
+        Rows that are predicted out of fold, to learn from: of far more rows not every fold is, and a member is then
+        fitted twice and not ``n_folds + 1`` times. None is all.
     n_pairs : int
         About how many candidates to train on: beyond that, candidates that are wrong and that no member ranks among its
         first eight are sampled, and weighted by the inverse of their share.
@@ -76,6 +79,7 @@ class Stacked(Committee):
         propensity: object = None,
         n_candidates: int = 50,
         n_folds: int = 3,
+        n_rows: int | None = 20_000,
         n_pairs: int = 400_000,
         max_iter: int = 200,
         learning_rate: float = 0.08,
@@ -88,6 +92,7 @@ class Stacked(Committee):
         self.propensity = propensity
         self.n_candidates = n_candidates
         self.n_folds = n_folds
+        self.n_rows = n_rows
         self.n_pairs = n_pairs
         self.max_iter = max_iter
         self.learning_rate = learning_rate
@@ -95,21 +100,22 @@ class Stacked(Committee):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        candidates, folds = self._fit_members(X, Y)
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+        candidates, described, seen = self._fit_members(X, Y, weight)
         hits = candidates.are_hits(Y)
         kept, weights = self._sample(candidates, hits)
+        if weight is not None:
+            weights = weights * weight[candidates.rows[kept]]
         if self.sample_weights == "propensity":
             inverse = 1.0 / resolve_propensity(self.propensity, Y)
             weights = weights * np.where(hits[kept], inverse[candidates.labels[kept]], 1.0)
         self.trees_ = BoostedTrees.fit(
-            self._features(candidates, folds.counts_seen(candidates.rows, candidates.labels))[kept],
+            self._features(candidates, described, seen)[kept],
             hits[kept],
             weights,
             max_iter=self.max_iter,
             learning_rate=self.learning_rate,
             max_leaf_nodes=self.max_leaf_nodes,
-            early_stopping=False,
             random_state=self.random_state if self.random_state is None else int(self.random_state),
         )
 
@@ -122,11 +128,12 @@ class Stacked(Committee):
         kept = np.flatnonzero(~easy | (as_rng(self.random_state).random(hits.size) < share))
         return kept, np.where(easy[kept], 1.0 / share, 1.0)
 
-    def _features(self, candidates: Candidates, counts: np.ndarray) -> np.ndarray:
-        """(n_pairs, 3 · n_members + 2) float32: scores, distances to the row's best, ranks, log frequency, votes.
+    def _features(self, candidates: Candidates, described: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """(n_pairs, 3 · n_members + 2 + m) float32: scores, distances to the row's best, ranks, log frequency, votes.
 
         ``counts`` (n_pairs,) is how often the members have seen the label. Out of fold that is less than its count:
         with the whole count, a label with a single row would look impossible, since no fold can find it.
+        ``described`` (n_pairs, m) is what members know beside their scores, and comes last.
         """
         best = np.full((candidates.indptr.size - 1, candidates.scores.shape[1]), np.nan, np.float32)
         if candidates.labels.size:
@@ -137,35 +144,44 @@ class Stacked(Committee):
         frequency = np.log1p(counts).astype(np.float32)
         votes = (~np.isnan(candidates.scores)).sum(axis=1).astype(np.float32)
         return np.ascontiguousarray(
-            np.column_stack([candidates.scores, distance, candidates.ranks, frequency, votes]), dtype=np.float32
+            np.column_stack([candidates.scores, distance, candidates.ranks, frequency, votes, described]),
+            dtype=np.float32,
         )
 
     def _check_state(self) -> None:
         super()._check_state()
-        check_kind("trees_", self.trees_, BoostedTrees).check(3 * len(self.members_) + 2)
+        check_kind("trees_", self.trees_, BoostedTrees).check(len(self._inputs()))
 
-    def _score(self, candidates: Candidates) -> np.ndarray:
-        seen = self.label_counts_[candidates.labels]
-        return self.trees_.probabilities(self._features(candidates, seen), self.n_jobs)
+    def _score(self, X: sparse.csr_array, candidates: Candidates) -> np.ndarray:
+        return self.trees_.probabilities(self._features_of(X, candidates), self.n_jobs)
 
-    def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
-        candidates = self._candidates(x)
-        features = self._features(candidates, self.label_counts_[candidates.labels])
-        (chosen,) = np.nonzero(candidates.labels == label)
-        if not chosen.size:
-            return not_ranked(label, "no member names the label")
-        names = [type(member).__name__ for member in self.members_]
-        inputs = [
+    def _features_of(self, X: sparse.csr_array, candidates: Candidates) -> np.ndarray:
+        """:meth:`_features` of candidates for new rows."""
+        described = describe(self.members_, X, candidates)
+        return self._features(candidates, described, self.label_counts_[candidates.labels])
+
+    def _inputs(self) -> list[str]:
+        """What :meth:`_features` has in each column."""
+        names = [member.title for member in self.members_]
+        return [
             *(f"score of {name}" for name in names),
             *(f"distance of {name}'s score to the row's best" for name in names),
             *(f"rank by {name}" for name in names),
             "training frequency of the label",
             "number of members that name the label",
+            *(what for member in self.members_ for what in member.pair_inputs()),
         ]
+
+    def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
+        candidates = self._candidates(x)
+        features = self._features_of(x, candidates)
+        (chosen,) = np.nonzero(candidates.labels == label)
+        if not chosen.size:
+            return not_ranked(label, "no member names the label")
         start, shares = self.trees_.contributions(features[chosen[0]])
         parts = [Part("log-odds before any input is known", start)]
-        for number, (name, share) in enumerate(zip(inputs, shares, strict=True)):
-            is_score = number < len(names) and not np.isnan(candidates.scores[chosen[0], number])
+        for number, (name, share) in enumerate(zip(self._inputs(), shares, strict=True)):
+            is_score = number < len(self.members_) and not np.isnan(candidates.scores[chosen[0], number])
             parts.append(Part(name, float(share), of=self.members_[number].explain(x, label) if is_score else None))
         odds = Explanation.sum_of(label, parts)
         return odds.then("probability 1/(1 + e^-s) of the log-odds s", float(expit(odds.score)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
@@ -51,8 +52,8 @@ class Sublinear(Wrapper):
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return RowView(power=self.power, unit=True)
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        self.base_ = self._fresh_base().fit(X, Y)
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+        self.base_ = self._fresh_base().fit(X, Y, weight)
 
     def _update(self, change: Change) -> int:
         return self._update_base(change)

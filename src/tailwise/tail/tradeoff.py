@@ -133,6 +133,7 @@ class TradeOff(PropensityReranker):
     Fits ``base`` on part of the rows, computes the curve on the rest, chooses the knob, and fits ``base`` again on all
     rows. Afterwards ``tail_`` is the knob and ``curve_`` the :class:`TradeOffCurve` on validation rows
     (``curve_.plot()``). Where the knob is known, :class:`PropensityReranker` takes it and trains once.
+    ``sample_weight`` is for ``base``; validation rows count once each.
 
     Parameters
     ----------
@@ -197,7 +198,7 @@ class TradeOff(PropensityReranker):
         metrics = check_strings("metrics of curve_", curve.metrics)
         check_shape("values of curve_", curve.values, (tails.size, len(metrics)), "f")
 
-    def _choose_tail(self, X: sparse.csr_array, Y: sparse.csr_array) -> float:
+    def _choose_tail(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> float:
         order = as_rng(self.random_state).permutation(X.shape[0])
         n_held_out = max(1, round(self.validation_fraction * X.shape[0]))
         if n_held_out >= X.shape[0]:
@@ -206,7 +207,7 @@ class TradeOff(PropensityReranker):
                 "use more rows, or give the knob to PropensityReranker(tail=)"
             )
         held_out, rest = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
-        model = self._fresh_base().fit(X[rest], Y[rest])
+        model = self._fresh_base().fit(X[rest], Y[rest], None if weight is None else weight[rest])
         top = model.predict_topk(X[held_out], min(self.n_candidates, self.n_labels_))
         metrics = list(dict.fromkeys([*DEFAULT_METRICS, self.maximise, *(self.max_loss or {})]))
         self.curve_ = trade_off_curve(

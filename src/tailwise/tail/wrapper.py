@@ -16,7 +16,11 @@ Model = TypeVar("Model", bound=XMCModel)
 
 
 class Wrapper(XMCModel):
-    """A model around ``base``, which is cloned and fitted by ``fit`` and kept as ``base_``."""
+    """A model around ``base``, which is cloned and fitted by ``fit`` and kept as ``base_``.
+
+    A subclass writes ``_fit_weighted``, whose weight is None where every row counts once; or, if it cannot weigh rows,
+    ``_fit``.
+    """
 
     _parameters = {"base": MODEL}
 
@@ -31,6 +35,9 @@ class Wrapper(XMCModel):
 
     def _fresh_base(self) -> XMCModel:
         return fresh(self.base, self.n_jobs)
+
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+        self._fit_weighted(X, Y, None)
 
     def _check_state(self) -> None:
         super()._check_state()
@@ -51,6 +58,12 @@ class Wrapper(XMCModel):
 
     def _label_weights(self) -> sparse.csr_array:
         return self.base_.label_weights()
+
+    def _pair_inputs(self) -> tuple[str, ...]:
+        return self.base_.pair_inputs()
+
+    def _describe_pairs(self, X: sparse.csr_array, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return self.base_.describe_pairs(X, rows, labels)
 
 
 def fresh(model: Model, n_jobs: int | None) -> Model:

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 
-from tailwise.data.texts import check_texts
+from tailwise.data.texts import ONLY_FIELD, Texts, check_texts, in_fields
 from tailwise.errors import InvalidInput, argument
 from tailwise.parameters import Flag, Integer, OrNone, check_parameters
 from tailwise.persistence.checks import check_exact, check_finite, check_strings, check_that
-from tailwise.rows import smooth_idf, unit_rows
-from tailwise.text.rows import CountOrShare, Lengths, TextRows, Words
+from tailwise.rows import smooth_idf, unit_rows, with_values
+from tailwise.text.fields import FieldChoice, check_weights, weigh_fields
+from tailwise.text.rows import (
+    CountOrShare,
+    KnownLabels,
+    Lengths,
+    TextRows,
+    Words,
+    check_groups,
+    groups_of,
+)
 from tailwise.text.terms import (
     Cut,
     Folding,
@@ -24,7 +33,6 @@ from tailwise.text.terms import (
     terms_in_order,
     weigh_terms,
 )
-from tailwise.validation import check_number
 
 
 class TextFeatures(TextRows):
@@ -33,7 +41,8 @@ class TextFeatures(TextRows):
     The values are those of scikit-learn's ``TfidfVectorizer`` (smooth idf, L2 norm), computed by compiled code on
     every core: about 25 MB of text a second and core, where scikit-learn does about 7. Words are runs of two or more
     letters, digits and underscores. With ``char_ngrams`` the words' part and the pieces' part weigh the same.
-    Saved without pickle: the terms as text, their idf as numbers.
+    Saved without pickle: the terms as text, their idf as numbers. The groups of columns are ``"words"`` and
+    ``"pieces"``; where a field has columns of its own ``"title words"`` and so on.
 
     Parameters
     ----------
@@ -42,6 +51,13 @@ class TextFeatures(TextRows):
     char_ngrams : (int, int) or None, default=None
         Also use pieces of words of so many characters, as ``analyzer="char_wb"`` does: (3, 5) finds word stems and
         stands misspellings.
+    fields : {"balanced", "joined", "separate"} or dict, default="balanced"
+        What becomes of title and abstract (see :class:`~tailwise.Texts`). Joined they are one text. A dict such as
+        ``{"title": 1, "abstract": 2}`` makes a row of each field that it names, of unit length however long the field,
+        and adds them up with these weights; balanced ones come from the fields' lengths (``fields_``, see
+        :func:`~tailwise.text.fields.weigh_fields`), and texts of one field are read as they are. Separate fields have
+        columns of their own, so that a word of the title is another feature than the same word of the abstract, and
+        weigh the same. Of a plain string the first line is the first field and all others are the second.
     min_df : int or float, default=2
         Leave out terms that come in fewer training texts (a float is a share of the texts).
     max_df : int or float, default=1.0
@@ -71,11 +87,12 @@ class TextFeatures(TextRows):
     vocabulary_: list[str]
     hashes_: np.ndarray
     idf_: np.ndarray
-    n_words_: int
+    fields_: dict[str, float]
 
     _parameters = {
         "word_ngrams": Integer(low=1, high=10),
         "char_ngrams": OrNone(Lengths()),
+        "fields": FieldChoice(),
         "min_df": CountOrShare(),
         "max_df": CountOrShare(),
         "max_features": OrNone(Integer(low=1)),
@@ -90,6 +107,7 @@ class TextFeatures(TextRows):
         word_ngrams: int = 1,
         *,
         char_ngrams: tuple[int, int] | None = None,
+        fields: str | dict[str, float] = "balanced",
         min_df: int | float = 2,
         max_df: int | float = 1.0,
         max_features: int | None = None,
@@ -101,6 +119,7 @@ class TextFeatures(TextRows):
     ) -> None:
         self.word_ngrams = word_ngrams
         self.char_ngrams = char_ngrams
+        self.fields = fields
         self.min_df = min_df
         self.max_df = max_df
         self.max_features = max_features
@@ -110,29 +129,34 @@ class TextFeatures(TextRows):
         self.sublinear_tf = sublinear_tf
         self.n_jobs = n_jobs
 
-    def fit(self, texts: Sequence[str], y: Any = None) -> Self:
+    def fit(self, texts: Sequence[str], y: Any = None, *, labels: KnownLabels | None = None) -> Self:
         """Learn the terms and their idf from ``texts``."""
-        del y
+        del y, labels
         check_parameters(self)
         texts = check_texts(texts)
+        fields = weigh_fields(self.fields, texts)
         limits = Limits(self.min_df, self.max_df, self.max_features)
-        parts = [learn_terms(texts, cut, limits, self.n_jobs) for cut in self._cuts()]
-        self.n_words_ = len(parts[0].terms)
-        self.vocabulary_ = [term for part in parts for term in part.terms]
-        self.hashes_ = np.concatenate([part.hashes for part in parts])
-        self.idf_ = np.concatenate([part.idf for part in parts])
-        if not self.vocabulary_:
+        by_field, blocks = _by_field(texts, fields), self._blocks(fields)
+        parts = [learn_terms(block.texts(by_field), block.cut, limits, self.n_jobs) for block in blocks]
+        terms = [term for part in parts for term in part.terms]
+        if not terms:
             raise InvalidInput(
                 f"no term is left of {len(texts):,} texts with {argument('min_df', self.min_df)} and "
                 f"{argument('max_df', self.max_df)}; lower min_df or raise max_df"
             )
+        self.fields_ = fields
+        self.vocabulary_ = terms
+        self.hashes_ = np.concatenate([part.hashes for part in parts])
+        self.idf_ = np.concatenate([part.idf for part in parts])
+        self.groups_ = groups_of((block.group, part.idf.size) for block, part in zip(blocks, parts, strict=True))
         return self
 
     def update(self, texts: Sequence[str], n_known: int) -> Self:
         """Take in the words of more ``texts`` than the first ``n_known``, in new columns at the end.
 
         Old columns keep their place and idf, so that rows made before stay valid. A new word comes in as many of the
-        new texts as ``min_df`` says. With ``char_ngrams`` no column is added: pieces of words stand for new words.
+        new texts as ``min_df`` says. With ``char_ngrams``, whose pieces of words stand for new words, and with separate
+        fields no column is added.
 
         >>> features = TextFeatures(min_df=1).fit(["law of the sea"]).update(["tax law"], n_known=1)
         >>> list(features.get_feature_names_out())
@@ -140,9 +164,11 @@ class TextFeatures(TextRows):
         """
         self._check_is_fitted()
         texts = check_texts(texts)
-        if self.char_ngrams is not None or not len(texts):
+        blocks = self._blocks(self.fields_)
+        if len(blocks) > 1 or not len(texts):
             return self
-        found = learn_terms(texts, self._cuts()[0], Limits(self.min_df, self.max_df, None), self.n_jobs)
+        own = blocks[0].texts(_by_field(texts, self.fields_))
+        found = learn_terms(own, blocks[0].cut, Limits(self.min_df, self.max_df, None), self.n_jobs)
         new = np.flatnonzero(~np.isin(found.hashes, self.hashes_))
         if self.max_features is not None:
             new = new[: max(0, self.max_features - len(self.vocabulary_))]
@@ -151,29 +177,58 @@ class TextFeatures(TextRows):
         self.vocabulary_ = self.vocabulary_ + [found.terms[i] for i in new]
         self.hashes_ = np.concatenate([self.hashes_, found.hashes[new]])
         self.idf_ = np.concatenate([self.idf_, smooth_idf(having, n_known + len(texts))])
-        self.n_words_ = len(self.vocabulary_)
+        self.groups_ = groups_of([(blocks[0].group, len(self.vocabulary_))])
         return self
 
     def transform(self, texts: Sequence[str]) -> sparse.csr_array:
         """Rows (n_texts, n_features), float32, of unit length; a text without known terms is an empty row."""
         self._check_is_fitted()
-        texts = check_texts(texts)
-        n_words, n_terms = self.n_words_, len(self.vocabulary_)
-        ranges = [slice(0, n_words)] if self.char_ngrams is None else [slice(0, n_words), slice(n_words, n_terms)]
-        parts = [
-            weigh_terms(texts, cut, self.hashes_[own], self.idf_[own], sublinear=self.sublinear_tf, n_jobs=self.n_jobs)
-            for cut, own in zip(self._cuts(), ranges, strict=True)
+        by_field = _by_field(check_texts(texts), self.fields_)
+        parts = [self._weigh(block, by_field) for block in self._blocks(self.fields_)]
+        return parts[0] if len(parts) == 1 else unit_rows(sparse.csr_array(sparse.hstack(parts, format="csr")))
+
+    def _weigh(self, block: _Block, by_field: dict[str, Sequence[str]]) -> sparse.csr_array:
+        """The rows of one block of columns, of unit length."""
+        own = slice(*self.groups_[block.group])
+        rows = [
+            weigh_terms(
+                by_field[field],
+                block.cut,
+                self.hashes_[own],
+                self.idf_[own],
+                sublinear=self.sublinear_tf,
+                n_jobs=self.n_jobs,
+            )
+            for field in block.weights
         ]
-        if len(parts) == 1:
-            return parts[0]
-        return unit_rows(sparse.csr_array(sparse.hstack(parts, format="csr")))
+        if len(rows) == 1:
+            return rows[0]
+        weighted = [with_values(X, X.data * np.float32(w)) for X, w in zip(rows, block.weights.values(), strict=True)]
+        return unit_rows(sparse.csr_array(sum(weighted[1:], weighted[0])))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """The terms, one a column; pieces of words stand between bars."""
+        """The terms, one a column; pieces of words stand between bars, and separate fields before their terms."""
         del input_features
         self._check_is_fitted()
-        pieces = [f"|{term}|" for term in self.vocabulary_[self.n_words_ :]]
-        return np.array(self.vocabulary_[: self.n_words_] + pieces, dtype=object)
+        names: list[str] = []
+        for block in self._blocks(self.fields_):
+            before = "" if block.field is None else f"{block.field}: "
+            bar = "|" if block.kind == "pieces" else ""
+            names += [f"{before}{bar}{term}{bar}" for term in self.vocabulary_[slice(*self.groups_[block.group])]]
+        return np.array(names, dtype=object)
+
+    def words_in_order(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """The columns of the words of each text in their order, unknown ones left out, and where each text begins."""
+        self._check_is_fitted()
+        cut, own = self._blocks(self.fields_)[0].cut, slice(*self.groups_["words"])
+        return terms_in_order(check_texts(texts), cut, self.hashes_[own])
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        if "n_words_" in state:  # of folders that were written before there were fields and groups
+            n_words, n_terms = state.pop("n_words_"), len(state["vocabulary_"])
+            sizes = [("words", n_words), ("pieces", n_terms - n_words)]
+            state |= {"groups_": groups_of(sizes if self.char_ngrams else sizes[:1]), "fields_": {}}
+        super()._restore(state)
 
     def _check_state(self) -> None:
         super()._check_state()
@@ -181,21 +236,48 @@ class TextFeatures(TextRows):
         check_that(n, "vocabulary_ is empty")
         check_exact("hashes_", self.hashes_, np.uint64, (n,))
         check_finite("idf_", check_exact("idf_", self.idf_, np.float32, (n,)))
-        check_number("n_words_", self.n_words_, integer=True, low=n if self.char_ngrams is None else 0, high=n)
+        check_groups(self.groups_, n)
+        check_weights(self.fields, self.fields_)
         check_strings("stop_words", list(self.stop_words or ()))
+        expected = [block.group for block in self._blocks(self.fields_)]
+        check_that(list(self.groups_) == expected, f"groups_ are {list(self.groups_)}, not {expected}")
+
+    def _blocks(self, fields: dict[str, float]) -> list[_Block]:
+        """The blocks of columns: words of each field, then pieces of words if asked."""
+        folding = Folding(self.lowercase, self.strip_accents)
+        cuts = {"words": into_words(self.word_ngrams, tuple(self.stop_words or ()), folding)}
+        if self.char_ngrams is not None:
+            cuts["pieces"] = into_pieces(*self.char_ngrams, folding)
+        apart = [{field: weight} for field, weight in fields.items()] if self.fields == "separate" else [fields]
+        return [_Block(kind, cut, each or _JOINED) for kind, cut in cuts.items() for each in apart]
+
+
+_JOINED = {ONLY_FIELD: 1.0}
+
+
+def _by_field(texts: Sequence[str], fields: dict[str, float]) -> dict[str, Sequence[str]]:
+    """The texts of each field; where fields are joined they are one."""
+    return {**in_fields(texts, list(fields))} if fields else {ONLY_FIELD: texts}
+
+
+class _Block(NamedTuple):
+    """Columns of the terms that fields are cut into, and what each field weighs in them."""
+
+    kind: str
+    cut: Cut
+    weights: dict[str, float]
 
     @property
-    def n_columns_(self) -> int:
-        """One a term."""
-        return len(self.vocabulary_)
+    def field(self) -> str | None:
+        """The one field whose columns these are."""
+        return next(iter(self.weights)) if len(self.weights) == 1 and self.weights is not _JOINED else None
 
-    def words_in_order(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """The columns of the words of each text in their order, unknown ones left out, and where each text begins."""
-        self._check_is_fitted()
-        return terms_in_order(check_texts(texts), self._cuts()[0], self.hashes_[: self.n_words_])
+    def texts(self, by_field: dict[str, Sequence[str]]) -> Sequence[str]:
+        """What the terms are learnt from."""
+        chosen = {field: by_field[field] for field in self.weights}
+        return Texts(chosen) if len(chosen) > 1 else next(iter(chosen.values()))
 
-    def _cuts(self) -> list[Cut]:
-        """How texts are cut into terms: into words, and into pieces of words if asked."""
-        folding = Folding(self.lowercase, self.strip_accents)
-        cuts = [into_words(self.word_ngrams, tuple(self.stop_words or ()), folding)]
-        return cuts if self.char_ngrams is None else [*cuts, into_pieces(*self.char_ngrams, folding)]
+    @property
+    def group(self) -> str:
+        """What the columns are called."""
+        return self.kind if self.field is None else f"{self.field} {self.kind}"

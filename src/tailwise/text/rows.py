@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -14,20 +15,54 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from tailwise import persistence
 from tailwise.errors import InvalidInput, NotFitted
 from tailwise.parameters import Constraint, check_parameters
+from tailwise.persistence.checks import check_kind, check_that
 from tailwise.validation import check_number
+
+Groups = dict[str, tuple[int, int]]
+"""Named ranges of columns, first and past the last, one after the other."""
+
+
+class KnownLabels(NamedTuple):
+    """What is known of the labels when rows are learnt: what a maker of rows may look for in texts."""
+
+    ids: list[str]
+    names: list[str]
+    Y: sparse.csr_array
+    """Which training text has which label."""
+    vocabulary: Any = None
+    """More names of the labels and how they hang together, where that was given to ``Tagger.fit``."""
 
 
 class TextRows(persistence.Saveable, TransformerMixin, BaseEstimator):
-    """How texts become rows: learnt from training texts, kept beside the model that reads the rows."""
+    """How texts become rows: learnt from training texts, kept beside the model that reads the rows.
+
+    The columns come in groups with names, ``groups_``; a model reads some of them as :class:`~tailwise.Columns` says.
+    """
+
+    makes: ClassVar[str] = "terms"
+    """What the rows are, as ``XMCModel.reads`` has it."""
+    finds_labels: bool = False
+    """Whether rows tell of labels that no training row has: then all of a vocabulary are of use."""
 
     @property
-    @abstractmethod
     def n_columns_(self) -> int:
         """How many columns the rows have."""
+        return max(last for _, last in self.groups_.values())
+
+    groups_: Groups
 
     @abstractmethod
-    def fit(self, texts: Sequence[str], y: Any = None) -> Self:
-        """Learn from training texts."""
+    def fit(self, texts: Sequence[str], y: Any = None, *, labels: KnownLabels | None = None) -> Self:
+        """Learn from training texts, and from what is known of their ``labels`` where rows are about them."""
+
+    def fit_transform(  # type: ignore[override]
+        self, texts: Sequence[str], y: Any = None, *, labels: KnownLabels | None = None
+    ) -> sparse.csr_array:
+        """``fit``, and the rows of the training texts.
+
+        Whatever learns from the labels of a text gives its row here as if the text were new.
+        """
+        return self.fit(texts, y, labels=labels).transform(texts)
 
     @abstractmethod
     def transform(self, texts: Sequence[str]) -> sparse.csr_array:
@@ -57,6 +92,31 @@ class TextRows(persistence.Saveable, TransformerMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return any(name.endswith("_") for name in vars(self))
+
+
+def groups_of(sizes: Iterable[tuple[str, int]]) -> Groups:
+    """Groups of so many columns each, one after the other; a name that came before gets a number.
+
+    >>> groups_of([("words", 3), ("pieces", 2), ("words", 1)])
+    {'words': (0, 3), 'pieces': (3, 5), 'words 2': (5, 6)}
+    """
+    groups: Groups = {}
+    first = 0
+    for name, size in sizes:
+        free = (name, *(f"{name} {n}" for n in range(2, len(groups) + 2)))
+        groups[next(one for one in free if one not in groups)] = (first, first + size)
+        first += size
+    return groups
+
+
+def check_groups(groups: Any, n_columns: int) -> None:
+    """Refuse what are no groups of ``n_columns`` columns, one after the other."""
+    first = 0
+    for name, (start, stop) in check_kind("groups_", groups, dict).items():
+        check_number(f"groups_[{name!r}]", stop, integer=True, low=start, high=n_columns)
+        check_that(start == first, f"groups_[{name!r}] begins at {start}, not at {first}")
+        first = stop
+    check_that(first == n_columns, f"groups_ have {first:,} columns, not {n_columns:,}")
 
 
 class CountOrShare(Constraint):
@@ -96,3 +156,16 @@ class Words(Constraint):
 
     def __str__(self) -> str:
         return "a list of words"
+
+
+class Language(Constraint):
+    """A language's tag."""
+
+    def check(self, name: str, value: Any) -> Any:
+        """The value, such as ``"de"`` or ``"de-AT"``."""
+        if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", value):
+            raise InvalidInput(f"{name}={value!r} is no tag of a language; pass one such as 'de' or 'en'")
+        return value
+
+    def __str__(self) -> str:
+        return "the tag of a language, such as 'de'"

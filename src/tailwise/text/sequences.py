@@ -13,7 +13,7 @@ from tailwise.errors import InvalidInput
 from tailwise.parameters import Flag, Integer, OrNone, check_parameters
 from tailwise.persistence.checks import check_kind
 from tailwise.text.features import TextFeatures
-from tailwise.text.rows import CountOrShare, TextRows
+from tailwise.text.rows import CountOrShare, Groups, KnownLabels, TextRows
 
 
 class Sequences(TextRows):
@@ -54,6 +54,7 @@ class Sequences(TextRows):
         "strip_accents": Flag(),
     }
 
+    makes = "sequences"
     terms_: TextFeatures
 
     def __init__(
@@ -73,11 +74,12 @@ class Sequences(TextRows):
         self.strip_accents = strip_accents
         self.n_jobs = n_jobs
 
-    def fit(self, texts: Sequence[str], y: Any = None) -> Self:
+    def fit(self, texts: Sequence[str], y: Any = None, *, labels: KnownLabels | None = None) -> Self:
         """Learn the words from ``texts``."""
-        del y
+        del y, labels
         check_parameters(self)
         self.terms_ = TextFeatures(
+            fields="joined",
             min_df=self.min_df,
             max_features=self.max_words,
             lowercase=self.lowercase,
@@ -93,9 +95,9 @@ class Sequences(TextRows):
         return self.terms_.vocabulary_
 
     @property
-    def n_columns_(self) -> int:
-        """One a position."""
-        return self.max_length
+    def groups_(self) -> Groups:  # type: ignore[override]
+        """One group: a column a position."""
+        return {"positions": (0, self.max_length)}
 
     def transform(self, texts: Sequence[str]) -> sparse.csr_array:
         """Rows (n_texts, max_length), float32: word numbers by position."""

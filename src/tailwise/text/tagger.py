@@ -26,7 +26,7 @@ from tailwise.explanation import Explanation
 from tailwise.label_lists import encode_labels, indicator
 from tailwise.label_sets import LabelSets
 from tailwise.models import make_model
-from tailwise.parameters import Component, Flag, OrNone, check_parameters
+from tailwise.parameters import Component, Flag, Number, OrNone, check_parameters
 from tailwise.persistence.checks import (
     check_exact,
     check_kind,
@@ -37,12 +37,18 @@ from tailwise.persistence.checks import (
     check_that,
 )
 from tailwise.propensity import JainPropensity, Propensity
+from tailwise.tail.columns import resolve_groups
+from tailwise.text.effort import EFFORT, compose, plan_features, plan_model
 from tailwise.text.features import TextFeatures
-from tailwise.text.rows import TextRows
+from tailwise.text.parts import TEXT_ROWS
+from tailwise.text.rows import KnownLabels, TextRows
 from tailwise.text.sequences import Sequences
 from tailwise.text.suggestions import RARITIES, Suggestion, Suggestions, rarity
 from tailwise.text.training_data import TrainingData
-from tailwise.validation import check_number
+from tailwise.validation import check_number, label_counts
+from tailwise.vocabulary import Changes, LabelRules, Vocabulary
+from tailwise.vocabulary.ranking import allowed_topk
+from tailwise.vocabulary.rules import Labels
 
 MAKERS: dict[str, type[TextRows]] = {"terms": TextFeatures, "sequences": Sequences}
 """What makes rows of texts, by what a model ``reads``."""
@@ -54,22 +60,34 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
     Parameters
     ----------
     model : XMCModel, BySize, str or None
-        Any model, or a name such as ``"pw-dismec"``. None and ``"auto"`` choose by the size of the data, as
-        :class:`~tailwise.by_size.BySize` does. It is cloned, so the one passed stays unfitted.
-    features : TextFeatures, Sequences or None
-        How texts become rows; None is what the model reads: ``TextFeatures()``, or ``Sequences()`` for networks on
-        words in their order.
+        Any model, or a name such as ``"pw-dismec"``. None and ``"auto"`` choose by effort and size of the data, as
+        :func:`~tailwise.text.effort.plan_model` does. It is cloned, so the one passed stays unfitted.
+    effort : "quick", "normal" or "best"
+        How much training may take, where no model is named: one model; a model of minutes combined with the names of
+        labels found in texts; a stack of models that differ.
+    tail : float
+        From precision (0) to rare labels (1): rank by score × (1/p)^tail.
+    calibrate : bool
+        Turn scores that are no probabilities into such, learnt from rows held out, where there are 200 rows or more.
+    features : TextFeatures, TextParts, Sequences or None
+        How texts become rows; None is what the model reads: words, with the names of labels found where the model is
+        chosen here; or ``Sequences()`` for networks on words in their order.
     propensity : Propensity or None
         How likely a relevant label was observed, kept for unbiased evaluation; None is ``JainPropensity()``.
     keep_training_data : bool
         Keep the training rows with the model, as numbers, so that :meth:`update` needs new records only.
+    rules : LabelRules or None
+        Which labels may be suggested; None is all of them.
+    random_state : int or None
+        Of what is chosen or wrapped here.
 
     Notes
     -----
     After ``fit``: ``model_``, ``features_``, ``propensity_``, ``label_ids_``, ``label_names_``, ``rarity_`` (0 head, 1
     torso, 2 tail for each label), ``row_digests_`` (eight bytes a training row, by which ``tailwise evaluate`` knows
-    rows again), ``training_`` (a :class:`~tailwise.text.training_data.TrainingData`, or None). A tagger fitted on rows
-    of X takes rows of X, and ``features_`` is None.
+    rows again), ``vocabulary_`` (or None), ``allowed_`` (what the rules allow, (n_labels,) bool, or None for all),
+    ``training_`` (a :class:`~tailwise.text.training_data.TrainingData`, or None). A tagger fitted on rows of X takes
+    rows of X, and ``features_`` is None.
 
     Examples
     --------
@@ -82,9 +100,13 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
 
     _parameters = {
         "model": OrNone(MODEL_OR_NAME),
-        "features": OrNone(Component(TextRows, "TextFeatures or Sequences", "TextFeatures()")),
+        "features": OrNone(TEXT_ROWS),
         "propensity": OrNone(Component(Propensity, "Propensity", "JainPropensity()")),
         "keep_training_data": Flag(),
+        "effort": EFFORT,
+        "tail": Number(low=0, high=1),
+        "calibrate": Flag(),
+        "rules": OrNone(Component(LabelRules, "LabelRules", "LabelRules(exclude=['rows<2'])")),
     }
 
     features_: TextRows | None
@@ -94,20 +116,33 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
     label_names_: list[str]
     rarity_: np.ndarray
     n_samples_: int
-    row_digests_: np.ndarray = np.empty(0, np.uint64)  # also of folders that were written before it was kept
+    # Also of folders that were written before these were kept.
+    row_digests_: np.ndarray = np.empty(0, np.uint64)
+    vocabulary_: Vocabulary | None = None
+    allowed_: np.ndarray | None = None
     training_: TrainingData | None = None
 
     def __init__(
         self,
         model: Any = None,
         *,
+        effort: str = "normal",
+        tail: float = 0.0,
+        calibrate: bool = True,
         features: TextRows | None = None,
         propensity: Propensity | None = None,
+        rules: LabelRules | None = None,
+        random_state: int | None = 0,
         keep_training_data: bool = False,
     ) -> None:
         self.model = model
+        self.effort = effort
+        self.tail = tail
+        self.calibrate = calibrate
         self.features = features
         self.propensity = propensity
+        self.rules = rules
+        self.random_state = random_state
         self.keep_training_data = keep_training_data
 
     def fit(
@@ -117,12 +152,14 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         *,
         label_ids: Iterable[str] | None = None,
         names: Any = None,
+        vocab: Vocabulary | None = None,
         on_step: Callable[[str, str], Any] = lambda name, what: None,
     ) -> Self:
         """Learn from ``texts`` (or rows of X) and their labels.
 
         ``labels`` holds a list of label ids for each text, or is a binary CSR matrix whose columns are
-        ``label_ids``. ``names`` gives readable names: a dict from id to name, or a list beside ``label_ids``.
+        ``label_ids``. ``names`` gives readable names: a dict from id to name, or a list beside ``label_ids``; by
+        default those of ``vocab``, the vocabulary that the labels are from, which is kept.
         ``on_step`` is told each step as it begins: its name, and a sentence for the person who waits.
         """
         check_parameters(self)
@@ -141,14 +178,22 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
             raise InvalidInput("no row has a label; a model needs rows with labels to learn from")
         if len(ids) != Y.shape[1] or len(set(ids)) != len(ids):
             raise InvalidInput(f"label_ids has {len(set(ids)):,} distinct entries but there are {Y.shape[1]:,} labels")
-        label_names = _names_of(ids, names)
+        label_names = _names_of(ids, vocab if names is None else names)
+        if not numeric and vocab is not None and self._finds_labels():
+            Y, ids = _widened(Y, ids, vocab)
+            label_names += _names_of(ids[len(label_names) :], vocab)
+        if self.rules is not None:
+            self.rules.mask(Labels(ids, label_names, label_counts(sparse.csr_array(Y)), vocab))
         if numeric:
             self.features_, X = None, sparse.csr_array(rows)
         else:
             on_step("text features", f"turning {n_rows:,} texts into features")
-            self.features_ = self._maker()
-            X = self.features_.fit_transform(rows)
+            known = KnownLabels(ids, label_names, Y, vocab)
+            self.features_ = self._maker(rows, known)
+            X = self.features_.fit_transform(rows, labels=known)
         model = self._choose(X, Y, on_step)
+        if self.features_ is not None:
+            resolve_groups(model, self.features_.groups_)
         on_step(
             "training",
             f"training {describe(model)} on {n_rows:,} rows, {X.shape[1]:,} features, {Y.shape[1]:,} labels",
@@ -161,6 +206,8 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         self.model_ = model.fit(X, Y)
         self.training_ = TrainingData.of(rows, X, Y) if self.keep_training_data else None
         self.rarity_ = rarity(self.model_.label_counts_)
+        self.vocabulary_ = vocab
+        self.allowed_ = None if self.rules is None else self.rules.mask(self.labels())
         return self
 
     def update(
@@ -203,11 +250,13 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         digests = row_digests(rows)
         self.features_, self.propensity_, self.n_samples_ = features, propensity, change.Y.shape[0]
         self.row_digests_ = np.union1d(self.row_digests_, digests[digests != 0])
-        self.label_names_ = self.label_names_ + _names_of(own, names)[len(self.label_ids_) :]
+        known_names = self.vocabulary_ if names is None else names
+        self.label_names_ = self.label_names_ + _names_of(own[len(self.label_ids_) :], known_names)
         self.label_ids_ = own
         if self.training_ is not None or self.keep_training_data:
             self.training_ = TrainingData(change.X, change.Y, np.append(training.digests, digests[new]))
         self.rarity_ = rarity(self.model_.label_counts_)
+        self.allowed_ = None if self.rules is None else self.rules.mask(self.labels())
         return self
 
     def _training(self, known: Any) -> TrainingData:
@@ -238,24 +287,49 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         ids = self.label_ids_ + sorted({label for found in lists for label in found} - known)
         return encode_labels(lists, ids), ids
 
-    def _maker(self) -> TextRows:
+    @property
+    def _is_chosen(self) -> bool:
+        """Whether the model is chosen by effort and size."""
+        return self.model is None or self.model == "auto" or isinstance(self.model, BySize)
+
+    def _finds_labels(self) -> bool:
+        """Whether labels without training rows may be found."""
+        found = self._is_chosen and self.effort != "quick"
+        return found or (self.features is not None and self.features.finds_labels)
+
+    def _maker(self, texts: Any, labels: KnownLabels) -> TextRows:
         """What turns texts into rows that the model reads."""
+        if self._is_chosen and (self.features is None or self.features.makes == XMCModel.reads):
+            return clone(plan_features(self.effort, texts, labels, self.features))
         model = make_model(self.model) if isinstance(self.model, str) and self.model != "auto" else self.model
-        kind = MAKERS[model.reads if isinstance(model, XMCModel) else XMCModel.reads]
-        if self.features is not None and not isinstance(self.features, kind):
+        reads = model.reads if isinstance(model, XMCModel) else XMCModel.reads
+        kind = MAKERS[reads]
+        if self.features is not None and self.features.makes != reads:
             raise InvalidInput(
                 f"features={self.features!r} makes no rows that {describe(self.model)} reads; pass {kind.__name__}()"
             )
         return kind() if self.features is None else clone(self.features)
 
     def _choose(self, X: Any, Y: Any, on_step: Callable[[str, str], Any]) -> XMCModel:
-        model = BySize() if self.model is None or self.model == "auto" else self.model
-        if isinstance(model, str):
-            return make_model(model)
-        if isinstance(model, BySize):
-            model, reason = model.choose(X, Y)
-            on_step("training", f"chose {describe(model)} by size. {reason}")
-        return clone(model)
+        if self._is_chosen:
+            base = self.model if isinstance(self.model, BySize) else BySize()
+            groups = {} if self.features_ is None else self.features_.groups_
+            plan = plan_model(self.effort, X, Y, groups, base=base, random_state=self.random_state)
+            model = plan.model
+            cost = f"about {max(1, plan.minutes):.0f} CPU-minutes and {plan.gigabytes:.1f} GB of memory"
+            on_step("training", f"chose {describe(model)} for effort {self.effort}. {plan.reason}. It takes {cost}")
+        else:
+            model = make_model(self.model) if isinstance(self.model, str) else self.model
+        whole = compose(
+            model,
+            n_rows=X.shape[0],
+            effort=self.effort,
+            calibrate=self.calibrate,
+            tail=self.tail,
+            propensity=self.propensity,
+            random_state=self.random_state,
+        )
+        return clone(whole)
 
     def rows(self, texts: Any) -> Any:
         """Texts as rows of X; rows of X stay what they are."""
@@ -266,10 +340,37 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
             raise InvalidInput("this model was trained on numeric rows, not on texts; pass a sparse matrix X")
         return self.features_.transform(check_texts(texts))
 
-    def predict_topk(self, texts: Any, k: int = 5) -> TopK:
-        """The ``k`` best labels of each text (or row of X) by index; ``label_ids_`` and ``label_names_`` name them."""
+    def predict_topk(self, texts: Any, k: int = 5, *, rules: LabelRules | None = None) -> TopK:
+        """The ``k`` best labels of each text (or row of X) by index; ``label_ids_`` and ``label_names_`` name them.
+
+        ``rules`` forbid labels beside those that the tagger's own rules forbid; there are ``k`` all the same.
+        """
         X = self.rows(texts)
-        return self.model_.predict_topk(X, k)
+        allowed = self.allowed_
+        if rules is not None:
+            allowed = rules.mask(self.labels()) if allowed is None else allowed & rules.mask(self.labels())
+        return (
+            self.model_.predict_topk(X, k) if allowed is None else allowed_topk(self.model_.predict_topk, X, k, allowed)
+        )
+
+    def labels(self) -> Labels:
+        """The labels as rules see them: ids, names, training rows, and the vocabulary."""
+        return Labels(self.label_ids_, self.label_names_, self.label_counts_, self.vocabulary_)
+
+    def update_vocabulary(self, new: Vocabulary) -> Changes | None:
+        """Take another version of the vocabulary: columns stay, names change, and what is gone is deprecated.
+
+        Rules are applied anew. Returns what changed for the vocabulary; None where there was none.
+        """
+        self._check_is_fitted()
+        old = self.vocabulary_
+        merged = new if old is None else old.updated(new)
+        names = _names_of(self.label_ids_, merged)
+        rules = (
+            None if self.rules is None else self.rules.mask(Labels(self.label_ids_, names, self.label_counts_, merged))
+        )
+        self.vocabulary_, self.label_names_, self.allowed_ = merged, names, rules
+        return None if old is None else old.changes_to(new)
 
     @property
     def n_labels_(self) -> int:  # type: ignore[override]
@@ -296,12 +397,26 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         """How many training rows carry each label."""
         return self.model_.label_counts_
 
-    def suggest(self, texts: Any, k: int = 5) -> Suggestions:
-        """The ``k`` best labels of each text: name, id, score and rarity, best first."""
-        topk = self.predict_topk(texts, k)
+    def names_in(self, language: str | None = None) -> list[str]:
+        """What the labels are called, in order: ``label_names_``, or the vocabulary's names in ``language``."""
+        if language is None:
+            return self.label_names_
+        if self.vocabulary_ is None:
+            raise InvalidInput(f"language={language!r}: this model has no vocabulary; train it with one")
+        return _names_of(self.label_ids_, self.vocabulary_, language, self.label_names_)
+
+    def suggest(
+        self, texts: Any, k: int = 5, *, rules: LabelRules | None = None, language: str | None = None
+    ) -> Suggestions:
+        """The ``k`` best labels of each text: name (in ``language``), id, score and rarity, best first.
+
+        ``rules`` are for this call alone, beside those of the tagger.
+        """
+        topk = self.predict_topk(texts, k, rules=rules)
+        names = self.names_in(language)
         return Suggestions(
             [
-                Suggestion(self.label_names_[label], self.label_ids_[label], score, RARITIES[self.rarity_[label]])
+                Suggestion(names[label], self.label_ids_[label], score, RARITIES[self.rarity_[label]])
                 for label, score in zip(labels, scores, strict=True)
                 if label >= 0
             ]
@@ -346,6 +461,9 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         lowered = [name.lower() for name in self.label_names_]
         if lowered.count(label.lower()) == 1:
             return lowered.index(label.lower())
+        called = None if self.vocabulary_ is None else self.vocabulary_.find(label)
+        if called in self.label_ids_:
+            return self.label_ids_.index(called)
         near = difflib.get_close_matches(label.lower(), lowered, 3, 0.5)
         close = [self.label_names_[lowered.index(name)] for name in near]
         hint = f"did you mean {', '.join(map(repr, close))}?" if close else "see label_names_ for those that were"
@@ -364,10 +482,16 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         check_monotone("row_digests_", digests, strict=True)
         check_kind("propensity_", self.propensity_, Propensity)._check_is_fitted()
         check_shape("propensity_ of the labels", self.propensity_.propensity_, (n,))
+        if self.vocabulary_ is not None:
+            check_kind("vocabulary_", self.vocabulary_, Vocabulary)
+        if self.allowed_ is not None:
+            check_that(check_exact("allowed_", self.allowed_, np.bool_, (n,)).any(), "allowed_ has no label")
         if self.training_ is not None:
             check_kind("training_", self.training_, TrainingData).check(self.model_.n_features_in_, n)
         if self.features_ is not None:
-            check_kind("features_", self.features_, MAKERS[self.model_.reads])._check_is_fitted()
+            check_kind("features_", self.features_, TextRows)._check_is_fitted()
+            made, reads = self.features_.makes, self.model_.reads
+            check_that(made == reads, f"features_ makes {made}, but model_ reads {reads}")
             n_columns, n_features = self.features_.n_columns_, self.model_.n_features_in_
             check_that(
                 n_columns == n_features, f"features_ has {n_columns:,} terms, but model_ {n_features:,} features"
@@ -386,9 +510,21 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         return hasattr(self, "rarity_")
 
 
-def _names_of(ids: list[str], names: Any) -> list[str]:
+def _widened(Y: sparse.csr_array, ids: list[str], vocab: Vocabulary) -> tuple[sparse.csr_array, list[str]]:
+    """Y with an empty column, at the end, for each label of the vocabulary that no row has and that is still given."""
+    known = set(ids)
+    more = [label for label, gone in zip(vocab.ids, vocab.deprecated, strict=True) if label not in known and not gone]
+    Y = sparse.csr_array(Y)
+    return sparse.csr_array((Y.data, Y.indices, Y.indptr), shape=(Y.shape[0], Y.shape[1] + len(more))), [*ids, *more]
+
+
+def _names_of(ids: list[str], names: Any, language: str | None = None, others: list[str] | None = None) -> list[str]:
     if names is None:
         return list(ids)
+    if isinstance(names, Vocabulary):
+        called = names.preferred_names(language)
+        place = names.places(ids).tolist()
+        return [called[p] if p >= 0 else other for p, other in zip(place, others or ids, strict=True)]
     if isinstance(names, dict):
         return [str(names.get(label, label)) for label in ids]
     names = [str(name) for name in names]

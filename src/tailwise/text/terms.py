@@ -63,9 +63,9 @@ class Cut(NamedTuple):
         return joined, kernels.Terms(out.hashes[:size], out.first[:size], out.length[:size], out.indptr)
 
 
-def into_words(longest_run: int, stop_words: Sequence[str], folding: Folding) -> Cut:
-    """Runs of 1…``longest_run`` words, of which ``stop_words`` are none."""
-    keys = np.zeros(_table_size(len(stop_words)), np.uint64)
+def into_words(longest_run: int, stop_words: Sequence[str], folding: Folding, *, shortest: int = 2) -> Cut:
+    """Runs of 1…``longest_run`` words of at least ``shortest`` characters, of which ``stop_words`` are none."""
+    keys = np.zeros(table_size(len(stop_words)), np.uint64)
     if stop_words:
         alone = into_words(1, (), folding)
         kernels.build_table(alone(stop_words)[1].hashes, keys, np.empty(keys.size, np.int32))
@@ -75,9 +75,9 @@ def into_words(longest_run: int, stop_words: Sequence[str], folding: Folding) ->
         return piece if longest_run == 1 else " ".join(w for w in re.findall(r"\w\w+", piece) if w not in stop)
 
     def room(size: int, texts: int) -> int:
-        return longest_run * (size // 3 + texts)
+        return longest_run * (size // (shortest + 1) + texts)
 
-    return Cut(kernels.hash_words, (longest_run, keys), room, folding, spell)
+    return Cut(kernels.hash_words, (shortest, longest_run, keys), room, folding, spell)
 
 
 def into_pieces(shortest: int, longest: int, folding: Folding) -> Cut:
@@ -113,7 +113,7 @@ def learn_terms(texts: Sequence[str], cut: Cut, limits: Limits, n_jobs: int | No
 
     def count_block(block: list[str]) -> tuple[str, kernels.Terms, np.ndarray, np.ndarray]:
         joined, terms = cut(block)
-        keys = np.zeros(_table_size(terms.hashes.size), np.uint64)
+        keys = np.zeros(table_size(terms.hashes.size), np.uint64)
         facts = np.empty((keys.size, 4), np.int64)
         kernels.count_distinct(terms, keys, facts)
         used = np.flatnonzero(keys)
@@ -155,7 +155,7 @@ def weigh_terms(
     texts: Sequence[str], cut: Cut, hashes: np.ndarray, idf: np.ndarray, *, sublinear: bool, n_jobs: int | None
 ) -> sparse.csr_array:
     """TF-IDF rows of unit length, (n_texts, n_terms) float32, for the terms of these ``hashes``."""
-    keys = np.zeros(_table_size(hashes.size), np.uint64)
+    keys = np.zeros(table_size(hashes.size), np.uint64)
     values = np.empty(keys.size, np.int32)
     kernels.build_table(hashes, keys, values)
 
@@ -187,12 +187,12 @@ def terms_in_order(texts: Sequence[str], cut: Cut, hashes: np.ndarray) -> tuple[
     return np.concatenate(numbers), np.append(0, np.cumsum(np.concatenate(counts)))
 
 
-def blocks_of(texts: Sequence[str]) -> list[list[str]]:
-    """The texts in blocks of a few megabytes; none where there is no text but an empty one."""
+def blocks_of(texts: Sequence[str], *, whole: int = 1) -> list[list[str]]:
+    """The texts in blocks of a few megabytes, each a multiple of ``whole`` texts; at least one block."""
     blocks: list[list[str]] = [[]]
     size = 0
-    for text in texts:
-        if size > CHARACTERS_A_BLOCK:
+    for place, text in enumerate(texts):
+        if size > CHARACTERS_A_BLOCK and place % whole == 0:
             blocks.append([])
             size = 0
         blocks[-1].append(text)
@@ -212,5 +212,6 @@ def _word_characters() -> np.ndarray:
     return table
 
 
-def _table_size(entries: int) -> int:
+def table_size(entries: int) -> int:
+    """Room for so many entries in an open-addressing table: a power of two, less than half of it used."""
     return 1 << max(4, int(2 * entries + 1).bit_length())

@@ -14,6 +14,7 @@ from tailwise.trees.growing import grow_trees
 from tailwise.trees.model import LabelTreeModel
 from tailwise.trees.representation import REPRESENTATIONS, represent_labels
 from tailwise.trees.structure import MAX_CHILDREN, LabelTree
+from tailwise.validation import label_counts
 
 _LABELS_A_CLUSTER = 10
 """Clusters have so many labels on average at least: smaller ones cost a classifier and gain nothing."""
@@ -118,10 +119,10 @@ class Bonsai(LabelTreeModel):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, seeds: list[int]) -> list[LabelTree]:
+    def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray, seeds: list[int]) -> list[LabelTree]:
         return grow_trees(
-            represent_labels(X, Y, self.representation, n_jobs=self.n_jobs),
-            np.flatnonzero(self.label_counts_),
+            represent_labels(X, Y, self.representation, weight=weight, n_jobs=self.n_jobs),
+            np.flatnonzero(label_counts(Y)),
             self._split,
             seeds,
             max_leaf=self.max_leaf,

@@ -25,7 +25,7 @@ from tailwise.trees.structure import LabelTree, tree_from_user
 from tailwise.trees.training import join_trees, train_tree
 from tailwise.trees.updating import Leaves, held_labels, neighbours, read_leaves, regrow
 from tailwise.trees.weighting import leaf_costs
-from tailwise.validation import as_rng, check_number
+from tailwise.validation import as_rng, check_number, counted_rows, label_counts
 
 LOSSES = {"squared_hinge": SQUARED_HINGE, "logistic": LOGISTIC}
 PATH_WEIGHTS = {"beam": 0.3, "siblings": 1.0}
@@ -85,21 +85,25 @@ class LabelTreeModel(XMCModel):
     solved_rows_: np.ndarray | None = None
 
     @abstractmethod
-    def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, seeds: list[int]) -> list[LabelTree]:
-        """One tree a seed over the labels that have rows; rows of X have unit length."""
+    def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray, seeds: list[int]) -> list[LabelTree]:
+        """One tree a seed over the labels that have rows; rows of X have unit length and count ``weight`` times."""
 
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH if self.normalize else AS_THEY_ARE
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+        self._fit_weighted(X, Y, np.ones(X.shape[0]))
+
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray) -> None:
+        X, Y, weight = counted_rows(X, Y, weight)
         if self.tree is None:
             seeds = as_rng(self.random_state).integers(2**31, size=self.n_trees).tolist()
-            trees = self._grow(X if self.normalize else unit_rows(X), Y, seeds)
+            trees = self._grow(X if self.normalize else unit_rows(X), Y, weight, seeds)
         else:
-            trees = [tree_from_user(self.tree, self.label_counts_)]
+            trees = [tree_from_user(self.tree, label_counts(Y))]
         self.path_weight_ = PATH_WEIGHTS[self.negatives]
         self.solved_rows_ = None
-        self.chunks_ = self._train(X, Y, trees, [None] * len(trees))
+        self.chunks_ = self._train(X, Y, weight, trees, [None] * len(trees))
 
     def _update(self, change: Change) -> int:
         n_labels, n_trees = change.Y.shape[1], self.chunks_.roots.size
@@ -111,17 +115,22 @@ class LabelTreeModel(XMCModel):
         chosen = np.zeros(n_labels, bool)
         chosen[again] = True
         old = [read_leaves(self.chunks_, tree, chosen, change.X.shape[1]) for tree in range(n_trees)]
-        self.chunks_ = self._train(change.X, change.Y, trees, old)
+        self.chunks_ = self._train(change.X, change.Y, np.ones(change.Y.shape[0]), trees, old)
         solved[again] = change.Y.shape[0]
         self.solved_rows_ = solved
         return again.size
 
     def _train(
-        self, X: sparse.csr_array, Y: sparse.csr_array, trees: list[LabelTree], old: Sequence[Leaves | None]
+        self,
+        X: sparse.csr_array,
+        Y: sparse.csr_array,
+        weight: np.ndarray,
+        trees: list[LabelTree],
+        old: Sequence[Leaves | None],
     ) -> Chunks:
         """The classifiers of ``trees``, but for those of labels that stay as they are in ``old``."""
         C = DEFAULT_C[self.loss] if self.C is None else self.C
-        label_costs = C * leaf_costs(self.weighting, self.propensity, Y)
+        label_costs = C * leaf_costs(self.weighting, self.propensity, Y, weight)
         options = Options(loss=self.loss, tol=self.tol, prune=self.prune, **EFFORT[self.loss])
         name = type(self).__name__
         trained = []
@@ -141,6 +150,7 @@ class LabelTreeModel(XMCModel):
                     tree,
                     (positive, np.full(tree.target.size, C)),
                     lambda rows, labels: solve_block(rows, labels, options),
+                    weight=weight,
                     visit=visit if self.negatives == "beam" else None,
                     old=leaves,
                     n_jobs=self.n_jobs,

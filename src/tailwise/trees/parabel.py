@@ -12,6 +12,7 @@ from tailwise.trees.growing import grow_trees
 from tailwise.trees.model import LabelTreeModel
 from tailwise.trees.representation import represent_labels
 from tailwise.trees.structure import LabelTree
+from tailwise.validation import label_counts
 
 _NO_LIMIT = 64
 
@@ -74,10 +75,10 @@ class Parabel(LabelTreeModel):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, seeds: list[int]) -> list[LabelTree]:
+    def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray, seeds: list[int]) -> list[LabelTree]:
         return grow_trees(
-            represent_labels(X, Y, n_jobs=self.n_jobs),
-            np.flatnonzero(self.label_counts_),
+            represent_labels(X, Y, weight=weight, n_jobs=self.n_jobs),
+            np.flatnonzero(label_counts(Y)),
             split_in_two,
             seeds,
             max_leaf=self.max_leaf,

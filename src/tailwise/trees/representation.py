@@ -8,6 +8,7 @@ from scipy import sparse
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.sparse.sums import sum_groups
 from tailwise.parallel import map_blocks, row_blocks
+from tailwise.rows import scaled_rows
 
 REPRESENTATIONS = ("input", "output", "joint")
 
@@ -17,14 +18,19 @@ _KEEP = 4096
 
 
 def represent_labels(
-    X: sparse.csr_array, Y: sparse.csr_array, representation: str = "input", *, n_jobs: int | None = None
+    X: sparse.csr_array,
+    Y: sparse.csr_array,
+    representation: str = "input",
+    *,
+    weight: np.ndarray | None = None,
+    n_jobs: int | None = None,
 ) -> sparse.csr_array:
     """Unit-length label vectors (n_labels, ·): labels with similar vectors belong together in a tree.
 
     ``"input"``: the sum of the label's rows of X, which have unit length, so the label lies where its rows lie:
     ``v_l ∝ Σ_i y_il x_i``. ``"output"``: the sum of its rows of Y, that is, its row of the co-occurrence
     matrix ``YᵀY``, which knows nothing of the features. ``"joint"``: both side by side, with equal weight.
-    A label without rows is a zero row.
+    A label without rows is a zero row. Rows count ``weight`` > 0 times; None counts each once.
 
     Time: the entries of all rows of all labels. Memory: the result, with at most 4,096 entries a label and space.
 
@@ -34,6 +40,8 @@ def represent_labels(
     """
     groups = Y.T.tocsr()
     spaces = {"input": (X,), "output": (Y,), "joint": (X, Y)}[representation]
+    if weight is not None and np.ptp(weight):
+        spaces = tuple(scaled_rows(space, weight / weight.max()) for space in spaces)
     parts = [_sum_groups(groups, space, n_jobs) for space in spaces]
     if len(parts) == 1:
         return parts[0]

@@ -37,6 +37,7 @@ def train_tree(
     edge_costs: tuple[np.ndarray, np.ndarray],
     solve: Solve,
     *,
+    weight: np.ndarray | None = None,
     visit: Visit | None = None,
     old: Leaves | None = None,
     n_jobs: int | None = None,
@@ -47,11 +48,12 @@ def train_tree(
     An edge's positives are the rows with a label below the edge, its negatives the other rows with a label below its
     node. ``visit``, if given, gets the classifiers of the edges between nodes and returns a CSR (n_nodes, n_samples) of
     the rows that a search brings to each node: the edges to labels have these as negatives too. ``edge_costs`` gives C
-    of the positives and of the negatives of each edge. ``old``, if given, has edges to labels that stay.
-    Memory: the result twice, and the rows of one node a thread.
+    of the positives and of the negatives of each edge, times the row's ``weight``, if given. ``old``, if given, has
+    edges to labels that stay. Memory: the result twice, and the rows of one node a thread.
     """
     rows_of = Y.T.tocsr()[tree.order]
     all_rows = csr_parts(X)
+    counted = np.ones(X.shape[0]) if weight is None else weight
     visitors: sparse.csr_array | None = None
 
     def rows_below(first: int, last: int) -> np.ndarray:
@@ -62,13 +64,14 @@ def train_tree(
         rows = np.unique(rows_below(first, last))
         if visitors is not None:
             rows = np.union1d(rows, visitors.indices[slice(*visitors.indptr[block.node : block.node + 2])])
-        problem = pack_rows(all_rows, X.shape[1], None if rows.size == X.shape[0] else rows)
+        problem = pack_rows(all_rows, X.shape[1], None if rows.size == X.shape[0] else rows, counted[rows])
         positions = [np.searchsorted(rows, np.unique(rows_below(edge, edge + 1))) for edge in block.edges]
         sizes = [own.size for own in positions]
+        carrying = np.concatenate(positions).astype(np.int32)
         labels = Labels(
             np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-            np.concatenate(positions).astype(np.int32),
-            np.repeat(edge_costs[0][block.edges], sizes).astype(np.float32),
+            carrying,
+            (np.repeat(edge_costs[0][block.edges], sizes) * counted[rows[carrying]]).astype(np.float32),
             edge_costs[1][block.edges].astype(np.float32),
         )
         return solve(problem, labels)

@@ -97,12 +97,13 @@ class Builder:
         deprecated[sorted(self._deprecated)] = True
         return Vocabulary(
             list(self._place),
-            Terms(np.array(concepts, np.int32), texts, np.array(codes, np.int16), np.array(kinds, np.int8)),
-            languages,
-            [self._notations.get(place, "") for place in range(len(self._place))],
-            pairs(self._broader),
-            deprecated,
-            *(self._grouped(kind) for kind in ("schemes", "collections")),
+            terms=Terms(np.array(concepts, np.int32), texts, np.array(codes, np.int16), np.array(kinds, np.int8)),
+            languages=languages,
+            notations=[self._notations.get(place, "") for place in range(len(self._place))],
+            broader=pairs(self._broader),
+            deprecated=deprecated,
+            schemes=self._grouped("schemes"),
+            collections=self._grouped("collections"),
         )
 
     def _grouped(self, kind: str) -> Groups:

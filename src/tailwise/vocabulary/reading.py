@@ -19,8 +19,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tailwise.atomic import write_whole
-from tailwise.data.files import check_file, plain_suffix
-from tailwise.errors import InvalidInput, argument
+from tailwise.data.files import check_file, plain_suffix, read_bytes
+from tailwise.data.locate import read_names
+from tailwise.errors import InvalidInput
 from tailwise.validation import check_choice
 from tailwise.vocabulary import skos, tables
 from tailwise.vocabulary.vocabulary import Vocabulary
@@ -51,6 +52,17 @@ def read_vocabulary(path: str | Path, *, format: str | None = None, language: st
     if kind in skos.FORMATS:
         return skos.read_skos(path, kind)
     return (tables.read_tsv if kind == "tsv" else tables.read_json)(path, language)
+
+
+def names_by_id(path: str | Path) -> bool:
+    """Whether a file of names is a vocabulary; names a line, a JSON list or Mulan's xml are in the order of columns."""
+    path = check_file(path)
+    kind = SUFFIXES.get(plain_suffix(path))
+    if kind == "json":
+        return isinstance(read_names(path), dict)
+    if plain_suffix(path) == ".xml":
+        return b"22-rdf-syntax-ns#" in read_bytes(path, 1 << 16)
+    return plain_suffix(path) not in ("", ".txt")
 
 
 def write_vocabulary(
@@ -91,7 +103,5 @@ def _kind(path: Path, format: str | None, known: tuple[str, ...]) -> str:
     kind = SUFFIXES.get(plain_suffix(path))
     if kind not in known:
         suffixes = ", ".join(suffix for suffix, name in SUFFIXES.items() if name in known)
-        raise InvalidInput(
-            f"{path} does not end in one of {suffixes}; say what it is, such as {argument('format', known[0])}"
-        )
+        raise InvalidInput(f"{path} does not end in one of {suffixes}; name it so, or pass format={known[0]!r}")
     return kind

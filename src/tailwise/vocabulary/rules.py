@@ -5,13 +5,15 @@ from __future__ import annotations
 import fnmatch
 import operator
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from tailwise import persistence
 from tailwise.errors import InvalidInput
+from tailwise.parameters import Constraint, check_parameters
 from tailwise.vocabulary.vocabulary import Groups, Vocabulary
 
 WAYS = "id:ID, name:PATTERN, scheme:NAME, collection:NAME, rows<5, deprecated"
@@ -37,7 +39,22 @@ class Effect(NamedTuple):
         return f"{self.rule} ({self.labels:,} labels)"
 
 
-class LabelRules(persistence.Saveable):
+class _Rules(Constraint):
+    """A list of rules that can be read, whatever the labels are."""
+
+    def check(self, name: str, value: Any) -> Any:
+        """The value, every rule of which can be read."""
+        if isinstance(value, str) or not isinstance(value, list | tuple):
+            raise InvalidInput(f"{name}={value!r}; pass a list of rules: [{value!r}]")
+        for rule in value:
+            _parse(rule)
+        return value
+
+    def __str__(self) -> str:
+        return f"a list of {WAYS}"
+
+
+class LabelRules(persistence.Saveable, BaseEstimator):
     """Labels to include and to exclude; a label may be suggested if an ``include`` and no ``exclude`` applies to it.
 
     Parameters
@@ -59,37 +76,21 @@ class LabelRules(persistence.Saveable):
     [False, True, False]
     """
 
-    def __init__(self, include: Iterable[str] = (), exclude: Iterable[str] = ()) -> None:
-        self.include, self.exclude = tuple(include), tuple(exclude)
+    _parameters = {"include": _Rules(), "exclude": _Rules()}
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The rules."""
-        return {"include": self.include, "exclude": self.exclude}
+    def __init__(self, *, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> None:
+        self.include = include
+        self.exclude = exclude
+
+    def _check_state(self) -> None:
+        check_parameters(self)
 
     def __bool__(self) -> bool:
         return bool(self.include or self.exclude)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, LabelRules) and self.get_params() == other.get_params()
-
-    def __hash__(self) -> int:
-        return hash((self.include, self.exclude))
-
-    def __repr__(self) -> str:
-        given = [f"{name}={list(rules)!r}" for name, rules in self.get_params().items() if rules]
-        return f"LabelRules({', '.join(given)})"
-
-    def __add__(self, other: LabelRules) -> LabelRules:
-        """Both: what either excludes is excluded, and ``include`` of both together says what is included."""
-        return LabelRules(self.include + other.include, self.exclude + other.exclude)
-
-    def check(self) -> None:
-        """Refuse rules that cannot be read, whatever the labels are."""
-        for rule in (*self.include, *self.exclude):
-            _parse(rule)
-
     def mask(self, labels: Labels) -> np.ndarray:
         """Which labels may be suggested: (n_labels,) bool. Rules that leave none are refused."""
+        check_parameters(self)
         allowed = np.full(len(labels.ids), not self.include)
         for rule in self.include:
             allowed |= _applies(rule, labels)
@@ -103,7 +104,7 @@ class LabelRules(persistence.Saveable):
         """Each rule, by what it is for, and to how many labels it applies."""
         return {
             name: [Effect(rule, int(_applies(rule, labels).sum())) for rule in rules]
-            for name, rules in self.get_params().items()
+            for name, rules in (("include", self.include), ("exclude", self.exclude))
         }
 
 

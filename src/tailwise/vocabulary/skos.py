@@ -61,7 +61,7 @@ def read_skos(path: Path, format: str) -> Vocabulary:
     elif format == "jsonld":
         _check_contexts(path, text)
     facts = _Facts()
-    with _told(path, rdflib):
+    with _told(path, text):
         graph = rdflib.Graph(store=_sink(rdflib, facts))
         graph.parse(data=text, format=FORMATS[format])
     vocabulary = _built(facts)
@@ -216,7 +216,7 @@ def _check_contexts(path: Path, text: str) -> None:
 
 
 @contextmanager
-def _told(path: Path, rdflib: Any) -> Iterator[None]:
+def _told(path: Path, text: str) -> Iterator[None]:
     """Errors of the parsers as errors of the file, with the line; what rdflib logs of odd literals is not heard."""
     log = logging.getLogger("rdflib")
     level = log.level
@@ -227,20 +227,28 @@ def _told(path: Path, rdflib: Any) -> Iterator[None]:
         raise
     except RecursionError as error:
         raise DataFormatError(path, None, "resources nested too deeply", "RDF that can be read") from error
+    except IndexError as error:
+        # So rdflib's Turtle ends where the text does.
+        raise DataFormatError(path, text.count("\n") + 1, "the end of the file", "RDF that can be read") from error
     except Exception as error:
         why = " ".join(str(getattr(error, "_why", None) or getattr(error, "message", None) or error).split())
-        raise DataFormatError(path, _line_of(error), shown(why), "RDF that can be read") from error
+        raise DataFormatError(path, _line_of(error, text), shown(why), "RDF that can be read") from error
     finally:
         log.setLevel(level)
 
 
-def _line_of(error: Exception) -> int | None:
+def _line_of(error: Exception, text: str) -> int | None:
     if hasattr(error, "getLineNumber"):
         return error.getLineNumber()
     if isinstance(getattr(error, "lines", None), int):
         return error.lines + 1  # type: ignore[attr-defined]
     placed = re.match(r"[^:]*:(\d+):\d+: ", str(error))
-    return int(placed[1]) if placed else None
+    if placed:
+        return int(placed[1])
+    # Of a wrong value rdflib says only which.
+    quoted = re.search(r"'([^']+)'", str(error))
+    at = text.find(quoted[1]) if quoted else -1
+    return None if at < 0 else text.count("\n", 0, at) + 1
 
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tailwise.data.annif import clean_uri
 from tailwise.data.files import read_text, shown, split_lines
 from tailwise.data.locate import read_names
 from tailwise.data.tables import Layout, listed, table_rows
@@ -64,15 +65,6 @@ def read_json(path: Path, language: str | None) -> Vocabulary:
     if not names or "" in names:
         raise DataFormatError(path, None, "no names" if not names else "an empty id", 'an object {"id": "name", …}')
     return Vocabulary.from_names(names, language)
-
-
-def clean_uri(uri: str) -> str:
-    """A URI without the angle brackets that may be around it.
-
-    >>> clean_uri("<http://example.org/1>")
-    'http://example.org/1'
-    """
-    return uri[1:-1] if uri.startswith("<") and uri.endswith(">") else uri
 
 
 def _new(builder: Builder, path: Path, line: int, cell: str) -> int:

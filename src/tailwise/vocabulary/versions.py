@@ -19,6 +19,9 @@ class Renamed(NamedTuple):
     old: str
     new: str
 
+    def __str__(self) -> str:
+        return f"{self.old or '–'} → {self.new or '–'} ({self.language or 'no language'})"
+
 
 class Changes(NamedTuple):
     """What a later version of a vocabulary has otherwise; ids in the order of the vocabularies."""
@@ -92,13 +95,13 @@ def updated(old: Vocabulary, new: Vocabulary) -> Vocabulary:
     broader = pairs([tuple(of_new[pair]) for pair in new.broader] + [tuple(of_old[pair]) for pair in both])
     return Vocabulary(
         ids,
-        _joined_terms(new, of_new, old, of_old, kept, languages),
-        languages,
-        notations,
-        broader,
-        deprecated,
-        _joined_groups(new.schemes, of_new, old.schemes, of_old, kept),
-        _joined_groups(new.collections, of_new, old.collections, of_old, kept),
+        terms=_joined_terms(new, of_new, old, of_old, kept, languages),
+        languages=languages,
+        notations=notations,
+        broader=broader,
+        deprecated=deprecated,
+        schemes=_joined_groups(new.schemes, of_new, old.schemes, of_old, kept),
+        collections=_joined_groups(new.collections, of_new, old.collections, of_old, kept),
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from tailwise import persistence
 from tailwise.errors import InvalidInput
+from tailwise.parameters import Constraint
 from tailwise.persistence.checks import (
     check_exact,
     check_indices,
@@ -91,9 +92,13 @@ class Vocabulary(persistence.Saveable):
     (['u:1', 'u:2'], 'Recht', 'u:1')
     """
 
+    _FIELDS = ("ids", "terms", "languages", "notations", "broader", "deprecated", "schemes", "collections")
+    _parameters = dict.fromkeys(_FIELDS, Constraint())
+
     def __init__(
         self,
         ids: Sequence[str] = (),
+        *,
         terms: Terms | None = None,
         languages: Sequence[str] = (),
         notations: Sequence[str] | None = None,
@@ -148,6 +153,21 @@ class Vocabulary(persistence.Saveable):
         return (
             f"Vocabulary({len(self):,} concepts, {len(self.terms.text):,} names in {', '.join(self.languages) or '–'})"
         )
+
+    def summary(self) -> str:
+        """What there is, in a line."""
+        parts = {
+            "synonyms": int((~self.terms.preferred).sum()),
+            "notations": sum(map(bool, self.notations)),
+            "steps of the hierarchy": len(self.broader),
+            "schemes": len(self.schemes.ids),
+            "collections": len(self.collections.ids),
+            "deprecated": int(self.deprecated.sum()),
+        }
+        said = [f"{count:,} {what}" for what, count in parts.items() if count]
+        languages = [language for language in self.languages if language]
+        named = f" named in {', '.join(languages)}" if languages else ""
+        return "; ".join([f"{len(self):,} concepts{named}", *said])
 
     def place(self, label: str) -> int:
         """The number of a concept, by id."""
@@ -266,8 +286,6 @@ class Vocabulary(persistence.Saveable):
                 folded.setdefault(self.terms.text[i].casefold(), int(self.terms.concept[i]))
             self._texts[language] = texts, folded
         return self._texts[language]
-
-    _FIELDS = ("ids", "terms", "languages", "notations", "broader", "deprecated", "schemes", "collections")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """None: what a vocabulary is made of is its state."""

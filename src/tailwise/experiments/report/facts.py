@@ -109,7 +109,7 @@ def worst_labels(
     """The labels among ``members`` (bool) with the lowest F1, the most frequent in the test rows first."""
     table = label_table(Y, topk, topk.labels.shape[1])
     support, f1 = table["true"], table["f1"]
-    usable = np.flatnonzero(members & (counts > 0) & (support > 0))
+    usable = np.flatnonzero(members & (support > 0))
     enough = usable[support[usable] >= min(5, np.quantile(support[usable], 0.75))] if usable.size else usable
     order = enough[np.lexsort((enough, -support[enough], f1[enough]))][:n_labels]
     columns = Y.tocsc()

@@ -36,7 +36,8 @@ def metrics(found: Comparison, k: int) -> str:
 
 
 def _interval_chart(results: dict[str, Evaluation], k: int) -> str:
-    shown = [f"p@{k}", f"psp@{k}", f"ndcg@{k}", f"recall@{k}", f"coverage@{k}"]
+    wanted = [f"p@{k}", f"psp@{k}", f"ndcg@{k}", f"recall@{k}", f"coverage@{k}"]
+    shown = [metric for metric in wanted if all(metric in evaluation for evaluation in results.values())]
     chart = Chart(
         "Main metrics with their intervals",
         Axis("", -0.5, len(shown) - 0.5, ticks=range(len(shown)), names=shown),
@@ -155,13 +156,13 @@ def _decile_chart(title: str, caption: str, names: list[str], values: list[np.nd
 
 def trade_off(trial: Trial, k: int) -> str:
     """P@k against PSP@k when candidates are ranked by probability × (1/p)^t."""
-    names = [m.name for m in trial.models]
+    names = [m.name for m in trial.taggers]
     ks = sorted({1, k})
     wanted = [f"{kind}@{at}" for at in ks for kind in ("p", "psp")]
     steps = [t / 10 for t in range(11)]
     curves = [
         trade_off_curve(*facts.candidates_of(trial, m), trial.Y, trial.propensity, tails=steps, metrics=wanted)
-        for m in trial.models
+        for m in trial.taggers
     ]
     pieces = []
     for at in ks:
@@ -187,6 +188,8 @@ def trade_off(trial: Trial, k: int) -> str:
         "where p is the chance that a relevant label was observed. <code>tailwise train --tail t</code> sets it; "
         "a model trained with it is shown from t = 0 too.</p>"
     )
+    if others := [judged.name for judged in trial.models if judged.tagger is None]:
+        intro += f"<p>Not of {tags(', '.join(others))}: nothing says which probabilities such scores stand for.</p>"
     return intro + plots(*pieces)
 
 
@@ -196,11 +199,16 @@ def coverage(trial: Trial) -> str:
     names = [m.name for m in trial.models]
     wanted = [f"coverage@{k}" for k in ks]
     results = [evaluate(trial.Y, m.topk, wanted, confidence=None) for m in trial.models]
-    curves = [[result[metric].value for metric in wanted] for result in results]
+    # A file may hold fewer labels of each row than are asked for: its curve ends there.
+    deepest = [int((m.topk.labels >= 0).sum(axis=1).max(initial=0)) for m in trial.models]
+    curves = [
+        [result[f"coverage@{k}"].value if k <= depth else np.nan for k in ks]
+        for result, depth in zip(results, deepest, strict=True)
+    ]
     chart = Chart("Coverage@k", Axis("k", 0, ks[-1] * 1.03), spanning("coverage, percent", *curves, zero=True))
     for s, curve in enumerate(curves):
         chart.line(ks, curve, series=s, name=names[s])
-    rows = [[str(k), *(f"{c[i]:.1f}" for c in curves)] for i, k in enumerate(ks)]
+    rows = [[str(k), *("–" if np.isnan(c[i]) else f"{c[i]:.1f}" for c in curves)] for i, k in enumerate(ks)]
     caption = "Distinct labels found in some row's top k, of the distinct labels of these rows."
     return plots(figure(chart.svg(), caption, names, Table("Coverage@k, percent", ["k", *names], rows).html()))
 
@@ -209,7 +217,7 @@ def norms(trial: Trial) -> str:
     """Classifier norms against label frequency."""
     groups = [
         (s, m, facts.norms_by_frequency(norms, trial.counts))
-        for s, m in enumerate(trial.models)
+        for s, m in enumerate(trial.taggers)
         if (norms := facts.norms_of(trial, m)) is not None
     ]
     if not groups:
@@ -228,14 +236,14 @@ def norms(trial: Trial) -> str:
     caption = (
         "Median norm with the range from 10 % to 90 %. A rising line: rare labels get lower scores than frequent ones."
     )
-    return plots(figure(chart.svg(), caption, [m.name for m in trial.models] if len(groups) > 1 else ()))
+    return plots(figure(chart.svg(), caption, [m.name for m in trial.taggers] if len(groups) > 1 else ()))
 
 
 def calibration(trial: Trial, k: int) -> str:
     """How often a prediction of a given score is right."""
     pieces = []
     for s, judged in enumerate(trial.models):
-        probabilities = judged.tagger.model_.scores_are_probabilities
+        probabilities = judged.tagger is not None and judged.tagger.model_.scores_are_probabilities
         found = facts.reliability(trial.Y, judged.topk.padded(k), probabilities)
         x = Axis("score", 0, 1) if probabilities else spanning("score (not a probability)", found.score)
         chart = Chart(f"Calibration of {judged.name}", x, Axis("share that is right", 0, 1))
@@ -248,7 +256,8 @@ def calibration(trial: Trial, k: int) -> str:
         if found.error is not None:
             caption = f"{judged.name}: expected calibration error {found.error:.1f} points; the dashed line is perfect."
         else:
-            caption = f"{judged.name}: its scores are not probabilities; the line shows what a score is worth."
+            why = "are not probabilities" if judged.tagger is not None else "are another program's"
+            caption = f"{judged.name}: its scores {why}; the line shows what a score is worth."
         numbers = Table("Bins of equal size", ["mean score", "right", "predictions"], rows)
         pieces.append(figure(chart.svg(), caption, (), numbers.html()))
     intro = (
@@ -263,18 +272,22 @@ def worst(trial: Trial, k: int) -> str:
     judged = trial.models[0]
     topk = judged.topk.padded(k)
     html = f"<p>By F1 over the top {k} of {tags(judged.name)}, labels with the most test rows first.</p>"
-    for s, name in enumerate(RARITIES):
-        labels = facts.worst_labels(trial.Y, topk, trial.counts, trial.slices == s)
+    groups = {name.capitalize(): (trial.slices == s) & (trial.counts > 0) for s, name in enumerate(RARITIES)}
+    if not trial.has_training:
+        groups = {"Of all labels": np.ones(trial.counts.size, bool)}
+    for name, members in groups.items():
+        labels = facts.worst_labels(trial.Y, topk, trial.counts, members)
         cards = "".join(_card(trial, topk, label) for label in labels)
-        html += f"<h3>{name.capitalize()}</h3>{cards or '<p>No label of this slice occurs in these rows.</p>'}"
+        html += f"<h3>{name}</h3>{cards or '<p>No label of this slice occurs in these rows.</p>'}"
     return html
 
 
 def _card(trial: Trial, topk: TopK, w: facts.WorstLabel) -> str:
     name, label_id = trial.label_names[w.label], trial.label_ids[w.label]
     head = tags(name) + (f" <small class='soft'>{tags(label_id)}</small>" if label_id != name else "")
-    facts_line = (
-        f"{w.training_rows:,} training rows; {w.found} of {w.test_rows} test rows found; "
+    facts_line = f"{w.training_rows:,} training rows; " if trial.has_training else ""
+    facts_line += (
+        f"{w.found} of {w.test_rows} test rows found; "
         f"suggested {w.suggested:,} times, {w.suggested - w.found:,} of them not observed"
     )
     rows = "".join(_example(trial, topk, row, w.label) for row in w.missed)

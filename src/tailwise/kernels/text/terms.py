@@ -47,12 +47,13 @@ def _slot(keys, key):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def hash_words(codes, starts, is_word, longest_run, stop, out):
-    """Runs of 1…``longest_run`` words of each text; a word is at least two characters for which ``is_word`` holds.
+def hash_words(codes, starts, is_word, shortest, longest_run, stop, out):
+    """Runs of 1…``longest_run`` words of each text; words are ``shortest`` or more characters of ``is_word``.
 
     ``codes`` (uint32) are the code points of all texts, text i at ``starts[i]:starts[i + 1]``; words in the hash table
-    ``stop`` (see :func:`build_table`) do not count. ``out`` needs room for ``longest_run * (codes.size // 3 + texts)``
-    terms and is written; the rest may be read-only. Returns the number of terms.
+    ``stop`` (see :func:`build_table`) do not count. ``out`` needs room for
+    ``longest_run * (codes.size // (shortest + 1) + texts)`` terms and is written; the rest may be read-only. Returns
+    the number of terms.
     """
     n = 0
     recent = np.zeros(longest_run, np.uint64)
@@ -70,7 +71,7 @@ def hash_words(codes, starts, is_word, longest_run, stop, out):
             while at < end and is_word[codes[at]]:
                 state = _mix(state, np.uint64(codes[at]))
                 at += np.uint64(1)
-            if at - begin < 2:
+            if at - begin < shortest:
                 continue
             state = _finish(state)
             if stop[_slot(stop, state)] != 0:

@@ -1,4 +1,4 @@
-"""Early stopping: rows held out of training, what they say of a network, and the best weights so far."""
+"""Early stopping: rows held out of training, what they say of a model, and the best weights so far."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from scipy import sparse
 
 from tailwise.base import TopK
 from tailwise.metrics import evaluate, parse_metric
+from tailwise.validation import label_counts
 
 _DEFAULT_K = 100
+_MOST_ROWS = 5000
 
 Parameters = dict[str, Any]
-"""Tensors by name."""
+"""Weights by name."""
 
 
 class EarlyStopping:
@@ -29,26 +31,36 @@ class EarlyStopping:
     measure : callable or None
         From parameters to the metric's value, larger is better. None: no rows are held out, so the last parameters
         count as the best and training goes on.
+    copy : callable
+        How parameters are kept: for those that training changes in place, a copy.
 
     Attributes
     ----------
     epoch, best_epoch : int
         The last epoch that was judged, and the best one; 0 before the first.
-    best : dict of tensors
-        A copy of the best epoch's parameters.
+    best : dict
+        The best epoch's parameters.
     """
 
-    def __init__(self, metric: str, *, patience: int, measure: Callable[[Parameters], float] | None) -> None:
+    def __init__(
+        self,
+        metric: str,
+        *,
+        patience: int,
+        measure: Callable[[Parameters], float] | None,
+        copy: Callable[[Parameters], Parameters] = lambda parameters: parameters,
+    ) -> None:
         self.metric = metric
         self.patience = patience
         self.measure = measure
+        self.copy = copy
         self.epoch = self.best_epoch = 0
         self.best_value: float | None = None
         self.best: Parameters = {}
 
     def keep(self, epoch: int, parameters: Parameters, value: float | None = None) -> None:
         """Take these parameters for the best: before the first epoch, from a checkpoint, or because they are."""
-        self.best = {name: tensor.detach().clone() for name, tensor in parameters.items()}
+        self.best = self.copy(parameters)
         self.best_epoch, self.best_value = epoch, value
 
     def judge(self, epoch: int, parameters: Parameters) -> dict[str, float]:
@@ -78,7 +90,7 @@ class HeldOut(NamedTuple):
     label_counts: np.ndarray
 
     def measure(self, predict: Callable[[sparse.csr_array, int], TopK]) -> float:
-        """The metric's value for a network, given how it predicts the best k labels of rows."""
+        """The metric's value for a model, given how it predicts the best k labels of rows."""
         metric = parse_metric(self.metric)
         k = min(metric.k or _DEFAULT_K, self.Y.shape[1])
         values = evaluate(
@@ -90,6 +102,27 @@ class HeldOut(NamedTuple):
             confidence=None,
         )
         return float(values[self.metric].value)
+
+
+def split_off(
+    X: sparse.csr_array,
+    Y: sparse.csr_array,
+    fraction: float,
+    rng: np.random.Generator,
+    *,
+    metric: str,
+    propensity: np.ndarray | None,
+) -> tuple[np.ndarray, HeldOut]:
+    """The rows to train on and those held out: ``fraction`` of the rows with labels, at most 5,000; none where it is 0.
+
+    Each label keeps a row to train on. Rows without labels are in neither.
+    """
+    labelled = np.flatnonzero(np.diff(Y.indptr) > 0)
+    chosen = np.empty(0, np.int64)
+    if fraction > 0:
+        chosen = hold_out(Y, rng.permutation(labelled), min(_MOST_ROWS, round(fraction * labelled.size)))
+    rows = np.setdiff1d(labelled, chosen)
+    return rows, HeldOut(X[chosen], Y[chosen], metric, propensity, label_counts(Y[rows]))
 
 
 def hold_out(Y: sparse.csr_array, order: np.ndarray, wanted: int) -> np.ndarray:
