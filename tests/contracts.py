@@ -313,6 +313,65 @@ class ModelContract:
             return
         assert weights.format == "csr" and weights.shape == (fitted.n_labels_, fitted.n_features_in_)
 
+    def test_update_or_a_sentence(self, rows, tmp_path):
+        X, Y = rows
+        old, new = (X[:100], Y[:100, :14]), (X[100:], Y[100:])
+        model = self.make(**self._seed()).fit(*old)
+        before = model.predict_topk(X)
+        try:
+            model._check_updates()
+        except Unsupported as refusal:
+            assert "cannot learn" in str(refusal) and ";" in str(refusal), "one sentence, with the way out"
+            with pytest.raises(Unsupported):
+                model.update(*new, known=old)
+            return
+        with pytest.raises(Unsupported, match=r"keeps no training rows.*known=\(X, Y\)"):
+            model.update(*new)
+        with pytest.raises(InvalidInput, match=r"known has label 1 on 99 rows, but \w+ learnt it from 100"):
+            model.update(*new, known=(X[:99], Y[:99, :14]))
+        with pytest.raises(InvalidInput, match=r"rows\[0\]=100 is no training row"):
+            model.update(*new, known=old, rows=[100] + [-1] * 19)
+        with pytest.raises(InvalidInput, match=r"Y has 3 columns but \w+ knows 14"):
+            model.update(X[100:], Y[100:, :3], known=old)
+        assert_same_bits(model.predict_topk(X), before)
+
+        model.save(tmp_path / "old")
+        parameters = repr(model.get_params(deep=False))
+        assert model.update(*new, known=old) is model
+        assert repr(model.get_params(deep=False)) == parameters
+        assert model.n_labels_ == 15
+        np.testing.assert_array_equal(model.label_counts_, np.append(Y[:, :14].sum(axis=0), Y[100:, [14]].sum()))
+        after = model.predict_topk(X)
+        assert_valid_topk(after, X.shape[0], 5, 15)
+        assert not (after.labels == 0).any(), "a label without rows is not predicted"
+        loaded = tailwise.load(tmp_path / "old")
+        assert_same_bits(loaded.predict_topk(X), before)
+        assert_same_bits(loaded.update(*new, known=old).predict_topk(X), after)
+        if "n_jobs" in model.get_params(deep=False):
+            for n_jobs in (1, 2):
+                again = self.make(n_jobs=n_jobs, **self._seed()).fit(*old).update(*new, known=old)
+                assert_same_bits(again.predict_topk(X), after)
+        model.save(tmp_path / "new")
+        assert_same_bits(tailwise.load(tmp_path / "new").predict_topk(X), after)
+        assert (model.predict_topk(X, 15).labels == 14).any(), "a label that no row had before is found"
+
+    def test_update_confirms_and_rejects_labels(self, rows):
+        X, Y = rows
+        model = self.make(**self._seed()).fit(X, Y)
+        try:
+            model._check_updates()
+        except Unsupported:
+            return
+        changed = sparse.lil_array(Y[:2])
+        changed[0, 0], changed[1, 1] = 1, 0
+        model.update(X[:2], changed.tocsr(), known=(X, Y), rows=[0, 1])
+        assert (model.label_counts_[0], model.label_counts_[1]) == (1, Y.shape[0] - 1)
+        wide = sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], 43))
+        now = sparse.vstack([changed.tocsr(), Y[2:]], format="csr")
+        model.update(wide[:0], now[:0], known=(X, now))
+        assert model.n_features_in_ == 43, "more columns"
+        assert_valid_topk(model.predict_topk(wide), X.shape[0], 5, Y.shape[1])
+
     def test_scikit_learn_checks(self):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

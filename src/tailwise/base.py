@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from copy import copy
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -13,9 +14,10 @@ from sklearn.base import BaseEstimator
 
 from tailwise import persistence
 from tailwise.assigning import Rule
+from tailwise.changes import Change, check_known, join_rows
 from tailwise.errors import InvalidInput, NotFitted, Unsupported
 from tailwise.explanation import Explanation
-from tailwise.label_lists import named_labels
+from tailwise.label_lists import more_labels, named_labels
 from tailwise.label_sets import LabelSets
 from tailwise.parameters import Component, Constraint, check_parameters
 from tailwise.persistence.checks import INTEGERS, check_kind, check_range, check_shape, check_that
@@ -39,11 +41,11 @@ _ROWS_FOR_RULE = 512
 class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
     """A model that names the best labels of each row.
 
-    A subclass writes ``_fit(X, Y)`` and ``_predict_topk(X, k)``, and ``_see_rows``, ``_explain`` and ``_label_weights``
-    where it has an answer. All get checked input (canonical float32 CSR, ``1 <= k <= n_labels_``) and see rows as
-    ``_see_rows`` says. Parameters are set in ``__init__``, constrained by ``_parameters`` and never changed by ``fit``;
-    what ``fit`` learns ends in ``_`` and is what ``save`` keeps. The same ``random_state`` gives the same bits for
-    every ``n_jobs``. Nothing is ever densified to rows × labels.
+    A subclass writes ``_fit(X, Y)`` and ``_predict_topk(X, k)``, and ``_see_rows``, ``_explain``, ``_label_weights``
+    and ``_update`` where it has an answer. All get checked input (canonical float32 CSR, ``1 <= k <= n_labels_``) and
+    see rows as ``_see_rows`` says. Parameters are set in ``__init__``, constrained by ``_parameters`` and never changed
+    by ``fit``; what ``fit`` learns ends in ``_`` and is what ``save`` keeps. The same ``random_state`` gives the same
+    bits for every ``n_jobs``. Nothing is ever densified to rows × labels.
     """
 
     _parameters: ClassVar[dict[str, Constraint]] = {}
@@ -54,6 +56,7 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
     n_features_in_: int
     label_counts_: np.ndarray
     rows_: RowView
+    _n_learnt_again: int = 0
 
     def fit(self, X: Any, Y: Any, sample_weight: Any = None) -> Self:
         """Learn from ``X`` (n_samples, n_features) and the observed binary labels ``Y`` (n_samples, n_labels).
@@ -137,11 +140,46 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
         """The fitted model whose labels this one only ranks anew by propensity; itself unless it is such a wrapper."""
         return self
 
-    def update(self, X: Any, Y: Any) -> Self:
-        """Learn from more rows, and from labels never seen before, without starting again."""
-        raise Unsupported(
-            f"{type(self).__name__} cannot learn from new rows alone; fit it again on the old and the new rows together"
-        )
+    def update(self, X: Any, Y: Any, *, rows: Any = None, known: Any = None) -> Self:
+        """Learn from more rows, and from labels never seen before, without starting again.
+
+        ``X`` and ``Y`` may have more columns than before, new ones at the end; labels by name find their columns.
+        ``rows`` (n,) says which training row each row of X takes the place of, -1 for a new one: so a label is
+        confirmed or rejected. ``known`` is the pair (X, Y) of all rows that the model has learnt from so far, which it
+        does not keep. Only what changed is learnt again.
+        """
+        self._check_is_fitted()
+        check_parameters(self)
+        owner = type(self).__name__
+        self._check_updates()
+        known = check_known(known, self.n_features_in_, self.label_counts_, owner)
+        Y, label_names = more_labels(Y, getattr(self, "label_names_in_", None))
+        self._apply(join_rows(known, X, Y, rows, owner=owner), label_names)
+        return self
+
+    def _apply(self, change: Change, label_names: np.ndarray | None = None) -> None:
+        """Learn a change whose rows are as a caller passes them, checked; whole or not at all."""
+        before = dict(self.__dict__)
+        try:
+            if change.X.shape[1] > self.n_features_in_:
+                self.__dict__.pop("feature_names_in_", None)
+            if label_names is not None:
+                self.label_names_in_ = label_names
+            self.n_features_in_, self.n_labels_ = change.X.shape[1], change.Y.shape[1]
+            self.label_counts_ = label_counts(change.Y)
+            seen = change._replace(X=self.rows_(change.X))
+            self._n_learnt_again = self._update(seen)
+            self.rule_ = self._learn_rule(seen.X, seen.Y)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def updated(self, change: Change) -> Self:
+        """A copy that has learnt ``change``, for models that this one is a part of; it stays as it is."""
+        new = copy(self)
+        new._apply(change)
+        return new
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model as a folder that :func:`tailwise.load` opens; atomic, no pickle."""
@@ -203,6 +241,26 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
             f"sample_weight was given, but {type(self).__name__} cannot weigh rows; one-vs-rest models such as DiSMEC, "
             "label trees such as Bonsai, Centroid and Popularity can; or repeat the rows that should count more"
         )
+
+    def _check_updates(self) -> None:
+        """Refuse an update that this model, or one that it is made of, cannot do; said before any work."""
+        if type(self)._update is XMCModel._update:
+            raise Unsupported(
+                f"{type(self).__name__} cannot learn from new rows alone; fit it again on the old and the new rows "
+                "together"
+            )
+
+    @property
+    def n_learnt_again(self) -> int:
+        """How many labels the last :meth:`update` learnt anew or further; 0 before there was one."""
+        return self._n_learnt_again
+
+    def _update(self, change: Change) -> int:
+        """Learn what changed; rows are as the model sees them, counts and shapes are new already.
+
+        Returns how many labels that was.
+        """
+        raise NotImplementedError
 
     def _learn_rule(self, X: sparse.csr_array, Y: sparse.csr_array) -> Rule:
         """``rule_`` from a few training rows, as the model sees them."""

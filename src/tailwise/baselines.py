@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
+from tailwise.changes import Change
 from tailwise.explanation import Explanation, Part, not_ranked
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.sparse.topk import topk_csr
@@ -51,6 +52,10 @@ class Popularity(XMCModel):
     def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray) -> None:
         self._keep(np.asarray(weight @ Y).ravel(), weight.sum())
 
+    def _update(self, change: Change) -> int:
+        self._fit(change.X, change.Y)
+        return change.touched.size
+
     def _keep(self, counts: np.ndarray, n_rows: float) -> None:
         order = np.lexsort((np.arange(self.n_labels_), -counts))
         self.ranking_ = order[counts[order] > 0].astype(np.int32)
@@ -94,6 +99,11 @@ class Centroid(SparseLinear):
         means = unit_rows(sparse.csr_array(Y.T.tocsr() @ X))
         self.weights_ = sparse.csr_array(means.T.tocsr())
         self.bias_ = np.where(np.bincount(Y.indices, minlength=Y.shape[1]) > 0, 0.0, -np.inf).astype(np.float32)
+
+    def _update(self, change: Change) -> int:
+        # One sparse product; a mean of the same rows has the same bits.
+        self._fit(change.X, change.Y)
+        return change.touched.size
 
     def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray) -> None:
         # A mean does not mind a common factor; without one, large weights could leave float32.
@@ -145,6 +155,10 @@ class NearestRows(XMCModel):
         self.row_numbers_ = np.flatnonzero(np.diff(Y.indptr))
         self.neighbours_ = sparse.csr_array(X[self.row_numbers_].T.tocsr())
         self.labels_ = sparse.csr_array(Y[self.row_numbers_])
+
+    def _update(self, change: Change) -> int:
+        self._fit(change.X, change.Y)
+        return change.touched.size
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         near = self._nearest(X)

@@ -67,6 +67,30 @@ def known_labels(Y: Any, names: np.ndarray | None) -> tuple[Any, np.ndarray]:
     return encode_labels(kept, names.tolist()), unknown
 
 
+def more_labels(Y: Any, names: np.ndarray | None) -> tuple[Any, np.ndarray | None]:
+    """Y with the columns ``names``, then those of its own that are not among them; and the names of all.
+
+    Without ``names``, or where Y has none, Y stays as it is.
+
+    >>> Y, names = more_labels([["sea", "law"], ["fish"]], np.array(["fish", "law"]))
+    >>> names.tolist(), Y.toarray().astype(int).tolist()
+    (['fish', 'law', 'sea'], [[0, 1, 1], [1, 0, 0]])
+    """
+    if names is None:
+        return Y, None
+    Y, own = named_labels(Y)
+    if own is None:
+        return Y, names
+    known = {name: place for place, name in enumerate(names.tolist())}
+    new = [name for name in own.tolist() if name not in known]
+    place = known | {name: len(known) + n for n, name in enumerate(new)}
+    columns = sparse.coo_array(Y if sparse.issparse(Y) else np.asarray(Y, np.float32))
+    moved = np.array([place[name] for name in own.tolist()], np.int64)[columns.coords[1]]
+    shape = (columns.shape[0], len(place))
+    wide = sparse.csr_array((columns.data, (columns.coords[0], moved)), shape=shape)
+    return wide, np.concatenate([names, np.asarray(new, dtype=np.str_)]) if new else names
+
+
 def label_lists(Y: Any) -> list[list[str]] | None:
     """Y as one sorted list of distinct labels a row where it is lists of strings; None where it is something else."""
     if isinstance(Y, str) or sparse.issparse(Y) or not isinstance(Y, Iterable) or getattr(Y, "ndim", 1) != 1:

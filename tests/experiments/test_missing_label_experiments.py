@@ -25,7 +25,7 @@ def test_cells_have_names_and_settings_are_plain(name):
 
 
 def test_unknown_names_are_refused():
-    with pytest.raises(InvalidInput, match="experiment='los' is not one of 'losses', 'dropping', 'guess'"):
+    with pytest.raises(InvalidInput, match="experiment='los' is not one of 'losses', 'dropping', 'guess', 'loop'"):
         load_experiment("los")
 
 
@@ -135,3 +135,20 @@ class TestCommand:
         assert "is not one of 'losses', 'dropping', 'guess'" in capsys.readouterr().err
         assert main(["experiment", "losses", "--quick", "--full"]) == 3
         assert "exclude each other" in capsys.readouterr().err
+
+
+class TestLoop:
+    def test_same_bytes_for_any_number_of_jobs_and_answers_are_learnt(self, tmp_path):
+        pytest.importorskip("sqlalchemy")
+        from tailwise.experiments import loop
+
+        small = {**loop.choose("quick", {}), "rounds": 2, "questions": 60}
+        experiment = replace(loop.EXPERIMENT, choose=lambda size, options: small)
+        done = run_experiment(experiment, tmp_path / "one", size="quick", n_jobs=1)
+        run_experiment(experiment, tmp_path / "two", size="quick", n_jobs=2)
+        for name in ("results.json", "results.csv", "loop.svg"):
+            assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+        assert [row["answers"] for row in done.rows] == [0, 60, 120]
+        assert done.rows[0]["p head"] is None and 0 < done.rows[1]["true p tail"] < done.rows[1]["true p head"] < 1
+        assert done.rows[2]["labels added"] > done.rows[1]["labels added"] > 0
+        assert 0 < done.rows[1]["learnt again"] < 60

@@ -12,8 +12,19 @@ from scipy import sparse
 from strategies import generators, rows_and_labels, sparse_rows
 
 from tailwise.forest.growth import columns_with_ones
+from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers import l1, l1_logistic, lanes, logistic, penalty, svm
-from tailwise.kernels.solvers.problems import HINGE, LOGISTIC, SQUARED_HINGE, Labels, Options, pack_rows
+from tailwise.kernels.solvers.problems import (
+    HINGE,
+    LOGISTIC,
+    NO_START,
+    SQUARED_HINGE,
+    Labels,
+    Options,
+    Start,
+    has_start,
+    pack_rows,
+)
 from tailwise.kernels.sparse.columns import to_columns
 from tailwise.kernels.sparse.csr import csr_parts
 
@@ -53,6 +64,25 @@ def problems(draw, loss, centre=-1.0, l1=(0.0,)):
     return pack_rows(csr_parts(X), X.shape[1]), labels, options
 
 
+@st.composite
+def resumed(draw, problem):
+    """The problem with old solutions, good or bad, of some of its labels: where a solver begins changes no optimum."""
+    rows, labels, options = draw(problem)
+    rng = draw(generators())
+    n_labels, n_features = labels.indptr.size - 1, rows.features.size
+    if draw(st.booleans()):
+        return rows, labels, NO_START, options
+    bias = np.where(rng.random(n_labels) < 0.3, -np.inf, rng.normal(-1, 1, n_labels)).astype(np.float32)
+    start = Start(
+        np.arange(n_labels + 1, dtype=np.int64) * n_features,
+        np.tile(np.arange(n_features, dtype=np.int32), n_labels),
+        rng.normal(size=n_labels * n_features).astype(np.float32),
+        np.full(n_labels, options.bias_centre, np.float32) if options.bias_scale == 0 else bias,
+        rng.integers(0, rows.squares.size + 1, n_labels),
+    )
+    return rows, labels, frozen(start), options
+
+
 def each_label(rows, labels):
     """``(X, z, costs)`` of each label, dense, in float64."""
     X = dense(rows, rows.features.size).astype(np.float64)
@@ -86,7 +116,7 @@ def svm_form(options):
     return {"loss": "hinge" if options.loss == HINGE else "squared_hinge", "l1": options.l1}
 
 
-def best_svm(rows, labels, options):
+def best_svm(rows, labels, start, options):
     found = []
     for X, z, costs in each_label(rows, labels):
         form = form_of(options, z)
@@ -105,7 +135,7 @@ def best_logistic(rows, labels, options):
     return np.array(found)
 
 
-def best_l1(rows, columns, labels, options):
+def best_l1(rows, columns, labels, start, options):
     found = []
     for X, z, costs in each_label(rows, labels):
         form = form_of(options, z)
@@ -190,10 +220,16 @@ TWINS = {
     lanes.newton_lanes: Twin(
         naive.newton_lanes, newton_problems(), writes=(1, 2, 3), call=newton_lanes, rtol=1e-4, atol=1e-3
     ),
+    has_start: Twin(
+        lambda start, label: start.bias.size > label and start.bias[label] != -np.inf,
+        resumed(problems([SQUARED_HINGE])).map(lambda problem: (problem[2], 0)),
+    ),
     svm.solve_svm: Twin(
         best_svm,
-        problems([SQUARED_HINGE, HINGE]) | problems([HINGE], l1=(0.3,)) | problems([HINGE], centre=0.0),
-        seen=lambda result, rows, labels, options: objectives(result, rows, labels, options, **svm_form(options)),
+        resumed(problems([SQUARED_HINGE, HINGE]) | problems([HINGE], l1=(0.3,)) | problems([HINGE], centre=0.0)),
+        seen=lambda result, rows, labels, start, options: objectives(
+            result, rows, labels, options, **svm_form(options)
+        ),
         rtol=3e-3,
         atol=1e-3,
         examples=12,
@@ -208,8 +244,10 @@ TWINS = {
     ),
     l1.solve_l1: Twin(
         best_l1,
-        problems([SQUARED_HINGE]).map(lambda p: (p[0], to_columns(p[0], p[0].features.size), *p[1:])),
-        seen=lambda result, rows, columns, labels, options: objectives(result, rows, labels, options, l1=1.0, l2=0.0),
+        resumed(problems([SQUARED_HINGE])).map(lambda p: (p[0], to_columns(p[0], p[0].features.size), *p[1:])),
+        seen=lambda result, rows, columns, labels, start, options: objectives(
+            result, rows, labels, options, l1=1.0, l2=0.0
+        ),
         rtol=3e-3,
         atol=2e-3,
         examples=12,

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 VERBS = {
-    "From texts to labels": ("train", "suggest", "predict", "explain"),
+    "From texts to labels": ("train", "learn", "suggest", "predict", "explain"),
     "Judging models": ("evaluate", "compare", "report"),
     "What is missing": ("audit",),
     "Data and models": ("info", "labels", "vocab", "convert", "split", "datasets", "warm"),

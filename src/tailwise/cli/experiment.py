@@ -11,7 +11,9 @@ from tailwise.cli import output
 
 
 def experiment(
-    name: Annotated[str | None, typer.Argument(help="losses, dropping or guess; without a name: list them.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="losses, dropping, guess or loop; without a name: list them.")
+    ] = None,
     to: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for results.json, results.csv and the plots.")
     ] = None,

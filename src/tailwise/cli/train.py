@@ -60,6 +60,9 @@ def train(
     propensity: inputs.PropensityName = None,
     include: inputs.Include = None,
     exclude: inputs.Exclude = None,
+    keep: Annotated[
+        bool, typer.Option("--keep-training-data", help="Keep the rows with the model, for `tailwise learn`.")
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is there already.")] = False,
     reading: inputs.Reading = inputs.UNTOLD,
     seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
@@ -99,7 +102,7 @@ def train(
 
     def make(propensity: Any) -> Tagger:
         given = (model, settings or [], feature_settings or [])
-        return make_tagger(*given, **composed, seed=seed, propensity=propensity, rules=rules)
+        return make_tagger(*given, **composed, seed=seed, propensity=propensity, rules=rules, keep=keep)
 
     rules = inputs.label_rules(include, exclude)
     composed: dict[str, Any] = {

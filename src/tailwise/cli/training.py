@@ -1,9 +1,10 @@
-"""The work behind ``tailwise train``."""
+"""The work behind ``tailwise train`` and ``tailwise learn``."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from tailwise.atomic import OutputError
 from tailwise.by_size import BySize
+from tailwise.cli.inputs import open_tagger
 from tailwise.cli.output import ask, say, warn
 from tailwise.cli.settings import parse_settings
 from tailwise.data import Rows
@@ -43,6 +45,7 @@ def make_tagger(
     rules: LabelRules | None = None,
     encoder: str | None = None,
     vectors: bool = False,
+    keep: bool = False,
 ) -> Tagger:
     """The unfitted tagger that the options ask for; a wrong one is refused here, before any data is read."""
 
@@ -62,6 +65,7 @@ def make_tagger(
         calibrate=calibrate,
         features=_features(features, encoder, vectors),
         propensity=known,
+        keep_training_data=keep,
         rules=rules,
         random_state=seed,
     )
@@ -135,6 +139,76 @@ def hierarchy_propensity(rows: Rows) -> Propensity:
     found = rows.vocab.propensity(rows.Y, rows.label_ids)
     say(f"propensities from {found.fit_.n_labels:,} broader labels: a = {found.a:.3f}, b = {found.b:.3f}")
     return JainPropensity(found.a, b=found.b)
+
+
+def update_tagger(
+    path: Path,
+    read: Callable[[], Rows],
+    read_known: Callable[[], Rows] | None,
+    output: Path | None,
+    *,
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Open, learn from more rows, and save beside the old model or in its place; returns what was done and its cost."""
+    if output is not None:
+        check_writable(output, overwrite=overwrite)
+    tagger = open_tagger(path)
+    if tagger.training_ is None and read_known is None:
+        raise InvalidInput(
+            f"{path} keeps no training rows, and cannot learn from new ones alone; train it with --keep-training-data, "
+            "or name the records that it has learnt from so far with --training"
+        )
+    clock = Clock()
+
+    def step(name: str, what: str) -> None:
+        clock.begin(name)
+        say(what)
+
+    with measured() as cost:
+        clock.begin("reading")
+        rows = read()
+        known = None if read_known is None else _as_learnt(read_known())
+        before = (tagger.n_samples_, tagger.model_.n_features_in_, tagger.n_labels_)
+        tagger.update(
+            rows.rows,
+            rows.Y,
+            label_ids=rows.label_ids,
+            names=dict(zip(rows.label_ids, rows.label_names, strict=True)),
+            known=known,
+            on_step=step,
+        )
+        clock.begin("saving")
+        target = path if output is None else output
+        tagger.save(target)
+        clock.stop()
+    after = (tagger.n_samples_, tagger.model_.n_features_in_, tagger.n_labels_)
+    new_rows, new_features, new_labels = (now - then for now, then in zip(after, before, strict=True))
+    again = tagger.model_.n_learnt_again
+    times = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in clock.seconds.items())
+    say(
+        f"wrote {target}: {again:,} of {tagger.n_labels_:,} labels learnt again, {new_labels:,} of them new; "
+        f"{new_rows:,} rows and {new_features:,} features more; {cost.cpu_seconds:.1f} s of CPU ({times})"
+    )
+    return {
+        "model": str(target),
+        "rows": after[0],
+        "features": after[1],
+        "labels": after[2],
+        "new_rows": new_rows,
+        "known_rows": rows.Y.shape[0] - new_rows,
+        "new_features": new_features,
+        "new_labels": new_labels,
+        "learnt_again": again,
+        "seconds": {part: round(seconds, 3) for part, seconds in clock.seconds.items()},
+        "cpu_seconds": round(cost.cpu_seconds, 3),
+        "peak_mb": round(cost.peak_mb, 1),
+    }
+
+
+def _as_learnt(rows: Rows) -> tuple[Any, list[list[str]]]:
+    """Rows with their labels by id, as :meth:`Tagger.update` takes what it has learnt from."""
+    lists = [[rows.label_ids[l] for l in rows.Y.indices[a:b]] for a, b in pairwise(rows.Y.indptr.tolist())]
+    return rows.rows, lists
 
 
 def check_writable(path: Path, *, overwrite: bool = False) -> None:

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from tailwise.base import TopK
 from tailwise.explanation import Explanation
-from tailwise.kernels.solvers.problems import Labels, Options, Rows, Weights
+from tailwise.kernels.solvers.problems import Labels, Options, Rows, Start, Weights
 from tailwise.kernels.solvers.solve import DEFAULT_C, solve_block
 from tailwise.linear.one_vs_rest import OneVsRest
 from tailwise.parameters import Choice, Number, OrNone
@@ -95,16 +95,16 @@ class DiSMEC(OneVsRest):
     def _cost(self) -> float:
         return DEFAULT_C[self.loss] if self.C is None else self.C
 
-    def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any) -> Weights:
+    def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start) -> Weights:
         options = Options(
             loss=self.loss,
             tol=self.tol,
-            max_rounds=self._max_rounds,
             bias_scale=self.bias_scale,
             prune=self.prune,
             seed=seed,
+            **self._effort(start),
         )
-        return solve_block(rows, labels, options)
+        return solve_block(rows, labels, options, start)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         top = super()._predict_topk(X, k)

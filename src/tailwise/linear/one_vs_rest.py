@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from tailwise.changes import Change, check_solved_rows, labels_to_solve, solved_rows
 from tailwise.errors import InvalidInput
-from tailwise.kernels.solvers.problems import Labels, Rows, Weights, pack_rows
+from tailwise.kernels.solvers.problems import NO_START, Labels, Rows, Start, Weights, pack_rows
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.linear.model import LinearModel
 from tailwise.linear.weight_store import WeightStore
 from tailwise.parallel import map_blocks
 from tailwise.parameters import Constraint, Number
 from tailwise.validation import as_rng, check_number, counted_rows, label_counts
+
+_LITTLE = {"max_rounds": 3, "max_sweeps": 5}
 
 
 class PositiveWeight(Constraint):
@@ -42,7 +45,8 @@ class OneVsRest(LinearModel):
 
     A subclass writes :meth:`_solve`. Training runs in blocks of labels, the most frequent first;
     what is kept are the weights of magnitude ``prune`` and more, so memory is that of the model plus one block.
-    Labels without rows are not solved and get the bias -inf: they are never predicted.
+    Labels without rows are not solved and get the bias -inf: they are never predicted. An update solves labels that
+    have new rows to speak of, from their old weights, and those of rows that changed, anew; all others keep their bits.
 
     Attributes
     ----------
@@ -52,6 +56,8 @@ class OneVsRest(LinearModel):
         Float32; -inf for a label without rows.
     C_ : float
         The C that was used.
+    solved_rows_ : ndarray (n_labels,) or None
+        How many rows there were when each label was solved, after an update; None says all.
     """
 
     _parameters = {
@@ -70,10 +76,15 @@ class OneVsRest(LinearModel):
     random_state: Any
 
     C_: float
+    solved_rows_: np.ndarray | None = None
 
     @abstractmethod
-    def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any) -> Weights:
+    def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start) -> Weights:
         """Solve one block of labels: a pure function of its arguments and the parameters."""
+
+    def _effort(self, start: Start) -> dict[str, int]:
+        """Bounds on the solver's work, as options; close to the solution, where old weights are, little is enough."""
+        return _LITTLE if start.bias.size else {"max_rounds": self._max_rounds}
 
     def _prepare(self, rows: Rows) -> Any:
         """What every block shares besides the rows; made once."""
@@ -100,29 +111,89 @@ class OneVsRest(LinearModel):
     def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray) -> None:
         X, Y, weight = counted_rows(X, Y, weight)
         self.C_ = self._cost()
+        self.solved_rows_ = None
+        problem = self._problem(X, Y, weight)
+        store = WeightStore(X.shape[1], self.n_labels_)
+        self._solve_labels(problem, np.flatnonzero(label_counts(Y)), store, f"Training {type(self).__name__}")
+        self.weights_, self.bias_ = store.finish()
+
+    def _update(self, change: Change) -> int:
+        n_rows, n_labels = change.Y.shape
+        solved = solved_rows(self.solved_rows_, change)
+        old = self.weights_.T.tocsr()
+        old = sparse.csr_array(sparse.vstack([old, sparse.csr_array((n_labels - old.shape[0], old.shape[1]))]))
+        bias = np.append(self.bias_, np.full(n_labels - self.bias_.size, -np.inf)).astype(np.float32)
+
+        problem = self._problem(change.X, change.Y, np.ones(n_rows))
+        again = labels_to_solve(change, solved)
+        anew = np.union1d(np.intersect1d(again, change.relabelled), again[np.isneginf(bias[again])])
+        resumed = np.setdiff1d(again, anew)
+        kept = np.flatnonzero(~np.isneginf(bias) & (self.label_counts_ > 0))
+        kept = np.setdiff1d(kept, again)
+
+        store = WeightStore(change.X.shape[1], n_labels)
+        untouched = sparse.csr_array(old[kept])
+        store.add(kept, Weights(untouched.indptr, untouched.indices, untouched.data, bias[kept]))
+        name = type(self).__name__
+        self._solve_labels(problem, anew, store, f"Updating {name}")
+        self._solve_labels(problem, resumed, store, f"Updating {name}", _Old(old, bias, solved))
+        self.weights_, self.bias_ = store.finish()
+        solved[again] = n_rows
+        self.solved_rows_ = solved
+        return again.size
+
+    def _problem(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray) -> _Problem:
         seed = int(as_rng(self.random_state).integers(2**31))
         costs = self._positive_costs(Y)
         rows = pack_rows(csr_parts(X), X.shape[1], weights=weight)
-        prepared = self._prepare(rows)
         by_label = sparse.csc_array(Y)
         by_label.sort_indices()
-        counts = label_counts(Y)
-        order = np.argsort(-counts, kind="stable")
-        order = order[: np.count_nonzero(counts)]
+        return _Problem(rows, by_label, costs, weight, seed, self._prepare(rows))
+
+    def _solve_labels(
+        self, problem: _Problem, labels: np.ndarray, store: WeightStore, description: str, old: _Old | None = None
+    ) -> None:
+        """Solve ``labels``, the most frequent first, from ``old`` weights if there are any, into ``store``."""
+        counts = np.diff(problem.by_label.indptr)
+        order = labels[np.argsort(-counts[labels], kind="stable")]
         size = self._labels_a_block
         blocks = [order[start : start + size] for start in range(0, order.size, size)]
 
-        store = WeightStore(X.shape[1], self.n_labels_)
-
         def solve(block: np.ndarray) -> None:
-            store.add(block, self._solve(rows, _labels_of(by_label, block, costs, self.C_, weight), seed, prepared))
+            own = _labels_of(problem.by_label, block, problem.costs, self.C_, problem.weight)
+            start = NO_START if old is None else old.start(block)
+            store.add(block, self._solve(problem.rows, own, problem.seed, problem.prepared, start))
 
-        map_blocks(solve, blocks, n_jobs=self.n_jobs, description=f"Training {type(self).__name__}", weight=len)
-        self.weights_, self.bias_ = store.finish()
+        map_blocks(solve, blocks, n_jobs=self.n_jobs, description=description, weight=len)
 
     def _check_state(self) -> None:
         super()._check_state()
         check_number("C_", self.C_, low=0)
+        check_solved_rows(self.solved_rows_, self.n_labels_)
+
+
+class _Problem(NamedTuple):
+    """What all blocks of labels share."""
+
+    rows: Rows
+    by_label: sparse.csc_array
+    costs: np.ndarray
+    weight: np.ndarray
+    seed: int
+    prepared: Any
+
+
+class _Old(NamedTuple):
+    """The weights that labels had before an update: CSR (n_labels, n_features), biases, rows known to each."""
+
+    weights: sparse.csr_array
+    bias: np.ndarray
+    n_known: np.ndarray
+
+    def start(self, block: np.ndarray) -> Start:
+        own = sparse.csr_array(self.weights[block])
+        own.sort_indices()
+        return Start(own.indptr, own.indices, own.data, self.bias[block], self.n_known[block])
 
 
 def _labels_of(

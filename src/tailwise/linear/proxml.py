@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.solvers.problems import Labels, Options, Rows, Weights
+from tailwise.kernels.solvers.problems import Labels, Options, Rows, Start, Weights
 from tailwise.kernels.solvers.solve import solve_l1_block
 from tailwise.kernels.sparse.columns import Columns, to_columns
 from tailwise.linear.one_vs_rest import OneVsRest
@@ -81,6 +81,6 @@ class ProXML(OneVsRest):
     def _prepare(self, rows: Rows) -> Columns:
         return to_columns(rows, rows.features.size)
 
-    def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any) -> Weights:
-        options = Options(tol=self.tol, max_rounds=self._max_rounds, prune=self.prune, seed=seed)
-        return solve_l1_block(rows, prepared, labels, options)
+    def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start) -> Weights:
+        options = Options(tol=self.tol, prune=self.prune, seed=seed, **self._effort(start))
+        return solve_l1_block(rows, prepared, labels, options, start)

@@ -10,6 +10,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from tailwise.base import TopK, XMCModel
+from tailwise.changes import Change
 from tailwise.explanation import Explanation
 from tailwise.metrics import label_slices
 from tailwise.parameters import Choice, Integer
@@ -202,6 +203,10 @@ class Calibrated(Wrapper):
         counted = np.ones(scores.size) if weight is None else weight[candidates.rows]
         self.curves_ = fit_curves(self.bin_edges_, seen, scores, hits, self.method, counted)
         self.calibration_error_ = self._report(candidates, seen, hits, counted)
+
+    def _update(self, change: Change) -> int:
+        # What a score means changes slowly: the curves stay, and labels move to the bin of their new frequency.
+        return self._update_base(change)
 
     def _report(
         self, candidates: Candidates, seen: np.ndarray, hits: np.ndarray, counted: np.ndarray

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
+from tailwise.changes import Change
 from tailwise.errors import InvalidInput
 from tailwise.explanation import Explanation
 from tailwise.parameters import Constraint, OrNone
@@ -124,6 +125,10 @@ class Columns(Wrapper):
 
     def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         self.base_ = self._fresh_base().fit(X, Y, weight)
+
+    def _update(self, change: Change) -> int:
+        # Columns that are new at the end are none of those that were chosen.
+        return self._update_base(change)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         return self.base_.predict_topk(X, k)

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from tailwise.base import Models, TopK, XMCModel
+from tailwise.changes import Change
 from tailwise.persistence.checks import check_kind, check_that
 from tailwise.tail.candidates import Candidates, gather_candidates
 from tailwise.tail.folds import N_FOLDS, N_ROWS, split_folds
@@ -68,6 +69,16 @@ class Committee(XMCModel):
         candidates, order = Candidates.joined(parts, X.shape[0])
         seen = folds.counts_seen(candidates.rows, candidates.labels)
         return OutOfFold(candidates, np.concatenate(described)[order], seen)
+
+    def _check_updates(self) -> None:
+        super()._check_updates()
+        for member in self.members_:
+            member._check_updates()
+
+    def _update(self, change: Change) -> int:
+        # Members learn; how their word is weighed, which took trainings out of fold, stays.
+        self.members_ = [member.updated(change) for member in self.members_]
+        return max(member.n_learnt_again for member in self.members_)
 
     def _check_state(self) -> None:
         super()._check_state()

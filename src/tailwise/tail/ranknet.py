@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
+from tailwise.changes import Change
 from tailwise.explanation import Explanation, Part, not_ranked
 from tailwise.kernels.arrays import frozen
 from tailwise.kernels.networks.ranknet import Layers, TrainingCandidates, TrainingOptions, apply_blocks, train_epoch
@@ -90,6 +91,10 @@ class RankNet(Wrapper):
         "n_folds": N_FOLDS,
     }
 
+    W1_: np.ndarray
+    W2_: np.ndarray
+    b1_: np.ndarray
+
     def __init__(
         self,
         base: XMCModel,
@@ -138,6 +143,14 @@ class RankNet(Wrapper):
         relevant, present = is_hit(top.labels, Y), top.labels >= 0
         self.curve_ = fit_curve(top.scores[present], relevant[present], "isotonic")
         self._train(top, relevant, rng)
+
+    def _update(self, change: Change) -> int:
+        # A label that the blocks have not seen is ranked by ŷ alone.
+        gains = resolve_propensity(self.propensity, change.Y) ** -self.tail
+        self.gains_ = (gains / gains.max()).astype(np.float32)
+        more = ((0, 0), (0, self.n_labels_ - self.W1_.shape[1]), (0, 0))
+        self.W1_, self.W2_ = (np.pad(part, more) for part in (self.W1_, self.W2_))
+        return self._update_base(change)
 
     def _inputs(self, top: TopK) -> np.ndarray:
         """ŷ of the candidates, in [0, 1]."""

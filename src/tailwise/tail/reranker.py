@@ -7,6 +7,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from tailwise.base import TopK, XMCModel
+from tailwise.changes import Change
 from tailwise.explanation import Explanation, Part
 from tailwise.forest import TailCentroids
 from tailwise.forest.tail_centroids import CENTROIDS
@@ -74,6 +75,11 @@ class PropensityReranker(Wrapper):
         self.inverse_propensity_ = 1.0 / resolve_propensity(self.propensity, Y)
         self.tail_ = self._choose_tail(X, Y, weight)
         self.base_ = self._fresh_base().fit(X, Y, weight)
+
+    def _update(self, change: Change) -> int:
+        # The knob stays: it was given, or chosen on rows that nobody keeps apart any more.
+        self.inverse_propensity_ = 1.0 / resolve_propensity(self.propensity, change.Y)
+        return self._update_base(change)
 
     def _choose_tail(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> float:
         return self.tail
@@ -147,8 +153,15 @@ class CentroidReranker(Wrapper):
         self.n_jobs = n_jobs
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        self.centroids_ = (TailCentroids() if self.centroids is None else clone(self.centroids)).fit(X, Y)
+        self.centroids_ = self._average(X, Y)
         self.base_ = self._fresh_base().fit(X, Y)
+
+    def _update(self, change: Change) -> int:
+        self.centroids_ = self._average(change.X, change.Y)
+        return self._update_base(change)
+
+    def _average(self, X: sparse.csr_array, Y: sparse.csr_array) -> TailCentroids:
+        return (TailCentroids() if self.centroids is None else clone(self.centroids)).fit(X, Y)
 
     def _check_state(self) -> None:
         super()._check_state()

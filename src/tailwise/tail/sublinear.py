@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
+from tailwise.changes import Change
 from tailwise.explanation import Explanation
 from tailwise.parameters import Number
 from tailwise.rows import RowView
@@ -53,6 +54,9 @@ class Sublinear(Wrapper):
 
     def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         self.base_ = self._fresh_base().fit(X, Y, weight)
+
+    def _update(self, change: Change) -> int:
+        return self._update_base(change)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         return self.base_.predict_topk(X, k)

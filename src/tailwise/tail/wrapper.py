@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from tailwise.base import MODEL, XMCModel
+from tailwise.changes import Change
 from tailwise.explanation import Explanation
 
 Model = TypeVar("Model", bound=XMCModel)
@@ -45,6 +46,15 @@ class Wrapper(XMCModel):
     def _check_base(self) -> None:
         """Refuse a wrapped model that does not belong here."""
         self._check_part("base_", self.base_, XMCModel)
+
+    def _check_updates(self) -> None:
+        super()._check_updates()
+        self.base_._check_updates()
+
+    def _update_base(self, change: Change) -> int:
+        """The wrapped model learns the change."""
+        self.base_ = self.base_.updated(change)
+        return self.base_.n_learnt_again
 
     def _label_weights(self) -> sparse.csr_array:
         return self.base_.label_weights()

@@ -12,7 +12,7 @@ from tailwise.data.texts import ONLY_FIELD, Texts, check_texts, in_fields
 from tailwise.errors import InvalidInput, argument
 from tailwise.parameters import Flag, Integer, OrNone, check_parameters
 from tailwise.persistence.checks import check_exact, check_finite, check_strings, check_that
-from tailwise.rows import unit_rows, with_values
+from tailwise.rows import smooth_idf, unit_rows, with_values
 from tailwise.text.fields import FieldChoice, check_weights, weigh_fields
 from tailwise.text.rows import (
     CountOrShare,
@@ -149,6 +149,35 @@ class TextFeatures(TextRows):
         self.hashes_ = np.concatenate([part.hashes for part in parts])
         self.idf_ = np.concatenate([part.idf for part in parts])
         self.groups_ = groups_of((block.group, part.idf.size) for block, part in zip(blocks, parts, strict=True))
+        return self
+
+    def update(self, texts: Sequence[str], n_known: int) -> Self:
+        """Take in the words of more ``texts`` than the first ``n_known``, in new columns at the end.
+
+        Old columns keep their place and idf, so that rows made before stay valid. A new word comes in as many of the
+        new texts as ``min_df`` says. With ``char_ngrams``, whose pieces of words stand for new words, and with separate
+        fields no column is added.
+
+        >>> features = TextFeatures(min_df=1).fit(["law of the sea"]).update(["tax law"], n_known=1)
+        >>> list(features.get_feature_names_out())
+        ['law', 'of', 'sea', 'the', 'tax']
+        """
+        self._check_is_fitted()
+        texts = check_texts(texts)
+        blocks = self._blocks(self.fields_)
+        if len(blocks) > 1 or not len(texts):
+            return self
+        own = blocks[0].texts(_by_field(texts, self.fields_))
+        found = learn_terms(own, blocks[0].cut, Limits(self.min_df, self.max_df, None), self.n_jobs)
+        new = np.flatnonzero(~np.isin(found.hashes, self.hashes_))
+        if self.max_features is not None:
+            new = new[: max(0, self.max_features - len(self.vocabulary_))]
+        # learn_terms weighs by the new texts alone: 1 + n_having of them is (1 + n_new) / e^(idf - 1).
+        having = (1.0 + len(texts)) / np.exp(found.idf[new].astype(np.float64) - 1.0) - 1.0
+        self.vocabulary_ = self.vocabulary_ + [found.terms[i] for i in new]
+        self.hashes_ = np.concatenate([self.hashes_, found.hashes[new]])
+        self.idf_ = np.concatenate([self.idf_, smooth_idf(having, n_known + len(texts))])
+        self.groups_ = groups_of([(blocks[0].group, len(self.vocabulary_))])
         return self
 
     def transform(self, texts: Sequence[str]) -> sparse.csr_array:

@@ -68,6 +68,11 @@ class TextRows(persistence.Saveable, TransformerMixin, BaseEstimator):
     def transform(self, texts: Sequence[str]) -> sparse.csr_array:
         """Rows of texts, float32."""
 
+    def update(self, texts: Sequence[str], n_known: int) -> Self:
+        """Learn from more texts than the first ``n_known``: new columns at the end, old ones as they are; or none."""
+        del texts, n_known
+        return self
+
     @abstractmethod
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """A name for each column."""

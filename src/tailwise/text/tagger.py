@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable
+from copy import copy
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,12 +17,13 @@ from tailwise import persistence
 from tailwise.assigning import Rule
 from tailwise.base import TopK, XMCModel
 from tailwise.by_size import MODEL_OR_NAME, BySize
-from tailwise.data.digests import known_digests
+from tailwise.changes import join_rows
+from tailwise.data.digests import known_digests, row_digests
 from tailwise.data.texts import check_texts, is_numeric
 from tailwise.display import describe
-from tailwise.errors import InvalidInput, NotFitted
+from tailwise.errors import InvalidInput, NotFitted, Unsupported
 from tailwise.explanation import Explanation
-from tailwise.label_lists import indicator
+from tailwise.label_lists import encode_labels, indicator
 from tailwise.label_sets import LabelSets
 from tailwise.models import make_model
 from tailwise.parameters import Component, Flag, Number, OrNone, check_parameters
@@ -41,6 +44,7 @@ from tailwise.text.parts import TEXT_ROWS
 from tailwise.text.rows import KnownLabels, TextRows
 from tailwise.text.sequences import Sequences
 from tailwise.text.suggestions import RARITIES, Suggestion, Suggestions, rarity
+from tailwise.text.training_data import TrainingData
 from tailwise.validation import check_number, label_counts
 from tailwise.vocabulary import Changes, LabelRules, Vocabulary
 from tailwise.vocabulary.ranking import allowed_topk
@@ -70,6 +74,8 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         chosen here; or ``Sequences()`` for networks on words in their order.
     propensity : Propensity or None
         How likely a relevant label was observed, kept for unbiased evaluation; None is ``JainPropensity()``.
+    keep_training_data : bool
+        Keep the training rows with the model, as numbers, so that :meth:`update` needs new records only.
     rules : LabelRules or None
         Which labels may be suggested; None is all of them.
     random_state : int or None
@@ -79,8 +85,9 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
     -----
     After ``fit``: ``model_``, ``features_``, ``propensity_``, ``label_ids_``, ``label_names_``, ``rarity_`` (0 head, 1
     torso, 2 tail for each label), ``row_digests_`` (eight bytes a training row, by which ``tailwise evaluate`` knows
-    rows again), ``vocabulary_`` (or None), ``allowed_`` (what the rules allow, (n_labels,) bool, or None for all). A
-    tagger fitted on rows of X takes rows of X, and ``features_`` is None.
+    rows again), ``vocabulary_`` (or None), ``allowed_`` (what the rules allow, (n_labels,) bool, or None for all),
+    ``training_`` (a :class:`~tailwise.text.training_data.TrainingData`, or None). A tagger fitted on rows of X takes
+    rows of X, and ``features_`` is None.
 
     Examples
     --------
@@ -95,6 +102,7 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         "model": OrNone(MODEL_OR_NAME),
         "features": OrNone(TEXT_ROWS),
         "propensity": OrNone(Component(Propensity, "Propensity", "JainPropensity()")),
+        "keep_training_data": Flag(),
         "effort": EFFORT,
         "tail": Number(low=0, high=1),
         "calibrate": Flag(),
@@ -112,6 +120,7 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
     row_digests_: np.ndarray = np.empty(0, np.uint64)
     vocabulary_: Vocabulary | None = None
     allowed_: np.ndarray | None = None
+    training_: TrainingData | None = None
 
     def __init__(
         self,
@@ -124,6 +133,7 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         propensity: Propensity | None = None,
         rules: LabelRules | None = None,
         random_state: int | None = 0,
+        keep_training_data: bool = False,
     ) -> None:
         self.model = model
         self.effort = effort
@@ -133,6 +143,7 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         self.propensity = propensity
         self.rules = rules
         self.random_state = random_state
+        self.keep_training_data = keep_training_data
 
     def fit(
         self,
@@ -193,10 +204,88 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         self.label_names_ = label_names
         self.propensity_ = (clone(self.propensity) if self.propensity is not None else JainPropensity()).fit(Y)
         self.model_ = model.fit(X, Y)
+        self.training_ = TrainingData.of(rows, X, Y) if self.keep_training_data else None
         self.rarity_ = rarity(self.model_.label_counts_)
         self.vocabulary_ = vocab
         self.allowed_ = None if self.rules is None else self.rules.mask(self.labels())
         return self
+
+    def update(
+        self,
+        texts: Any,
+        labels: Any,
+        *,
+        label_ids: Iterable[str] | None = None,
+        names: Any = None,
+        known: Any = None,
+        on_step: Callable[[str, str], Any] = lambda name, what: None,
+    ) -> Self:
+        """Learn from more texts, words and labels without starting again; a text known already gets its labels anew.
+
+        Arguments are those of :meth:`fit`; labels never seen before come after the others, and so do words. Where
+        training rows were not kept, ``known`` is the pair (texts, labels) of all that was learnt from so far, in that
+        order; labels as a matrix then have the columns ``label_ids_``.
+        """
+        self._check_is_fitted()
+        self.model_._check_updates()
+        rows: Any = texts if is_numeric(texts) else check_texts(texts)
+        n_rows = rows.shape[0] if is_numeric(rows) else len(rows)
+        Y, own = self._more_labels(labels, label_ids)
+        if Y.shape[0] != n_rows:
+            raise InvalidInput(f"labels has {Y.shape[0]:,} rows but there are {n_rows:,} texts")
+        training = self._training(known)
+        on_step("text features", f"turning {n_rows:,} texts into features")
+        features = None if self.features_ is None else copy(self.features_).update(check_texts(rows), self.n_samples_)
+        X = rows if features is None else features.transform(rows)
+        place = training.places(rows)
+        change = join_rows((training.X, training.Y), X, Y, place, owner=type(self.model_).__name__)
+        new = place < 0
+        on_step(
+            "learning",
+            f"learning from {int(new.sum()):,} new rows and {int((~new).sum()):,} known ones, "
+            f"{X.shape[1] - self.model_.n_features_in_:,} new features and {len(own) - self.n_labels_:,} new labels",
+        )
+        propensity = (clone(self.propensity) if self.propensity is not None else JainPropensity()).fit(change.Y)
+        self.model_.update(X, Y, rows=place, known=(training.X, training.Y))
+        digests = row_digests(rows)
+        self.features_, self.propensity_, self.n_samples_ = features, propensity, change.Y.shape[0]
+        self.row_digests_ = np.union1d(self.row_digests_, digests[digests != 0])
+        known_names = self.vocabulary_ if names is None else names
+        self.label_names_ = self.label_names_ + _names_of(own[len(self.label_ids_) :], known_names)
+        self.label_ids_ = own
+        if self.training_ is not None or self.keep_training_data:
+            self.training_ = TrainingData(change.X, change.Y, np.append(training.digests, digests[new]))
+        self.rarity_ = rarity(self.model_.label_counts_)
+        self.allowed_ = None if self.rules is None else self.rules.mask(self.labels())
+        return self
+
+    def _training(self, known: Any) -> TrainingData:
+        if known is not None:
+            rows, labels = known
+            Y, ids = self._more_labels(labels, self.label_ids_)
+            if len(ids) > len(self.label_ids_):
+                raise InvalidInput(f"known has the label {ids[len(self.label_ids_)]!r}, which was never learnt")
+            return TrainingData.of(rows, self.rows(rows), Y)
+        if self.training_ is None:
+            raise Unsupported(
+                "this Tagger keeps no training rows, and cannot learn from new ones alone; train it with "
+                "keep_training_data=True, or pass known=(texts, labels), all that it has learnt from so far"
+            )
+        return self.training_
+
+    def _more_labels(self, labels: Any, label_ids: Iterable[str] | None) -> tuple[sparse.csr_array, list[str]]:
+        """Labels as a matrix with the columns that are known, then those that are new, and the ids of all."""
+        if sparse.issparse(labels):
+            given = [str(i) for i in range(labels.shape[1])] if label_ids is None else list(label_ids)
+            if len(given) != labels.shape[1]:
+                raise InvalidInput(f"label_ids has {len(given):,} entries but there are {labels.shape[1]:,} labels")
+            table = sparse.csr_array(labels)
+            lists = [[given[l] for l in table.indices[a:b]] for a, b in pairwise(table.indptr.tolist())]
+        else:
+            lists = [sorted({str(label) for label in found}) for found in labels]
+        known = set(self.label_ids_)
+        ids = self.label_ids_ + sorted({label for found in lists for label in found} - known)
+        return encode_labels(lists, ids), ids
 
     @property
     def _is_chosen(self) -> bool:
@@ -397,6 +486,8 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
             check_kind("vocabulary_", self.vocabulary_, Vocabulary)
         if self.allowed_ is not None:
             check_that(check_exact("allowed_", self.allowed_, np.bool_, (n,)).any(), "allowed_ has no label")
+        if self.training_ is not None:
+            check_kind("training_", self.training_, TrainingData).check(self.model_.n_features_in_, n)
         if self.features_ is not None:
             check_kind("features_", self.features_, TextRows)._check_is_fitted()
             made, reads = self.features_.makes, self.model_.reads

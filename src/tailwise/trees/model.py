@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
+from tailwise.changes import Change, check_solved_rows, labels_to_solve, solved_rows
 from tailwise.explanation import Explanation, Part, margin_explanation, not_ranked
 from tailwise.kernels.solvers.problems import LOGISTIC, SQUARED_HINGE, Options
 from tailwise.kernels.solvers.solve import DEFAULT_C, solve_block
@@ -21,6 +23,7 @@ from tailwise.trees.explaining import path_to, unpack_labels, unpack_node
 from tailwise.trees.searching import find_labels, find_visitors
 from tailwise.trees.structure import LabelTree, tree_from_user
 from tailwise.trees.training import join_trees, train_tree
+from tailwise.trees.updating import Leaves, held_labels, neighbours, read_leaves, regrow
 from tailwise.trees.weighting import leaf_costs
 from tailwise.validation import as_rng, check_number, counted_rows, label_counts
 
@@ -43,7 +46,9 @@ class LabelTreeModel(XMCModel):
     The probability of a label is that of its own edge times those of the edges above it to the power of
     ``path_weight_``, averaged over trees. An edge's margin ``s = w·x + b`` becomes the probability
     ``exp(-max(0, 1 - s)²)`` (squared hinge) or ``1/(1 + e^-s)`` (logistic). Prediction follows the ``beam`` most
-    probable nodes of each depth.
+    probable nodes of each depth. An update solves the edges between nodes, which are few, and those of labels that have
+    new rows to speak of or rows that changed; a new label hangs beside the one whose mean
+    row is nearest.
     """
 
     _parameters = {
@@ -77,6 +82,7 @@ class LabelTreeModel(XMCModel):
     n_jobs: int | None
     chunks_: Chunks
     path_weight_: float
+    solved_rows_: np.ndarray | None = None
 
     @abstractmethod
     def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray, seeds: list[int]) -> list[LabelTree]:
@@ -90,18 +96,45 @@ class LabelTreeModel(XMCModel):
 
     def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray) -> None:
         X, Y, weight = counted_rows(X, Y, weight)
-        C = DEFAULT_C[self.loss] if self.C is None else self.C
-        label_costs = C * leaf_costs(self.weighting, self.propensity, Y, weight)
         if self.tree is None:
             seeds = as_rng(self.random_state).integers(2**31, size=self.n_trees).tolist()
             trees = self._grow(X if self.normalize else unit_rows(X), Y, weight, seeds)
         else:
             trees = [tree_from_user(self.tree, label_counts(Y))]
-        options = Options(loss=self.loss, tol=self.tol, prune=self.prune, **EFFORT[self.loss])
         self.path_weight_ = PATH_WEIGHTS[self.negatives]
+        self.solved_rows_ = None
+        self.chunks_ = self._train(X, Y, weight, trees, [None] * len(trees))
+
+    def _update(self, change: Change) -> int:
+        n_labels, n_trees = change.Y.shape[1], self.chunks_.roots.size
+        solved = solved_rows(self.solved_rows_, change)
+        again = labels_to_solve(change, solved)
+        held = held_labels(self.chunks_, 0, n_labels)
+        beside = neighbours(change.X if self.normalize else unit_rows(change.X), change.Y, held, self.n_jobs)
+        trees = [regrow(self.chunks_, tree, beside, self.label_counts_) for tree in range(n_trees)]
+        chosen = np.zeros(n_labels, bool)
+        chosen[again] = True
+        old = [read_leaves(self.chunks_, tree, chosen, change.X.shape[1]) for tree in range(n_trees)]
+        self.chunks_ = self._train(change.X, change.Y, np.ones(change.Y.shape[0]), trees, old)
+        solved[again] = change.Y.shape[0]
+        self.solved_rows_ = solved
+        return again.size
+
+    def _train(
+        self,
+        X: sparse.csr_array,
+        Y: sparse.csr_array,
+        weight: np.ndarray,
+        trees: list[LabelTree],
+        old: Sequence[Leaves | None],
+    ) -> Chunks:
+        """The classifiers of ``trees``, but for those of labels that stay as they are in ``old``."""
+        C = DEFAULT_C[self.loss] if self.C is None else self.C
+        label_costs = C * leaf_costs(self.weighting, self.propensity, Y, weight)
+        options = Options(loss=self.loss, tol=self.tol, prune=self.prune, **EFFORT[self.loss])
         name = type(self).__name__
         trained = []
-        for number, tree in enumerate(trees, start=1):
+        for number, (tree, leaves) in enumerate(zip(trees, old, strict=True), start=1):
             at_label = tree.target < 0
             positive = np.full(tree.target.size, C)
             positive[at_label] = label_costs[~tree.target[at_label]]
@@ -119,16 +152,18 @@ class LabelTreeModel(XMCModel):
                     lambda rows, labels: solve_block(rows, labels, options),
                     weight=weight,
                     visit=visit if self.negatives == "beam" else None,
+                    old=leaves,
                     n_jobs=self.n_jobs,
                     description=f"Training {name}, tree {number} of {len(trees)}",
                 )
             )
-        self.chunks_ = join_trees(trained)
+        return join_trees(trained)
 
     def _check_state(self) -> None:
         super()._check_state()
         check_chunks(self.chunks_, self._n_seen, self.n_labels_)
         check_number("path_weight_", self.path_weight_, low=0)
+        check_solved_rows(self.solved_rows_, self.n_labels_)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         check_number("beam", self.beam, integer=True, low=1)

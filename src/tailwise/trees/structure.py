@@ -95,7 +95,7 @@ def tree_from_user(tree: Any, label_counts: np.ndarray) -> LabelTree:
     """
     n_labels = label_counts.shape[0]
     nested = _nest_parents(tree, n_labels) if _is_parent_array(tree) else _check_groups(tree, n_labels)
-    built = tree_from_nested(_prune(nested, label_counts))
+    built = tree_from_nested(prune(nested, label_counts))
     widest = int(np.diff(built.first_edge).max(initial=0))
     if widest > MAX_CHILDREN:
         raise InvalidInput(
@@ -163,7 +163,7 @@ def _check_groups(tree: Any, n_labels: int) -> list[Any]:
     return nested
 
 
-def _prune(nested: list[Any], label_counts: np.ndarray) -> list[Any]:
+def prune(nested: list[Any], label_counts: np.ndarray) -> list[Any]:
     """Without unseen labels, empty nodes and nodes of one child, which would ask a question with one answer."""
 
     def pruned(item: Any) -> Any:

@@ -14,6 +14,7 @@ from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.trees.chunks import Chunks, pack_chunk
 from tailwise.parallel import map_blocks
 from tailwise.trees.structure import LabelTree
+from tailwise.trees.updating import Leaves
 
 Solve = Callable[[Rows, Labels], Weights]
 Visit = Callable[[Chunks], sparse.csr_array]
@@ -38,6 +39,7 @@ def train_tree(
     *,
     weight: np.ndarray | None = None,
     visit: Visit | None = None,
+    old: Leaves | None = None,
     n_jobs: int | None = None,
     description: str = "",
 ) -> Chunks:
@@ -46,8 +48,8 @@ def train_tree(
     An edge's positives are the rows with a label below the edge, its negatives the other rows with a label below its
     node. ``visit``, if given, gets the classifiers of the edges between nodes and returns a CSR (n_nodes, n_samples) of
     the rows that a search brings to each node: the edges to labels have these as negatives too. ``edge_costs`` gives C
-    of the positives and of the negatives of each edge, times the row's ``weight``, if given. Memory: the result twice,
-    and the rows of one node a thread.
+    of the positives and of the negatives of each edge, times the row's ``weight``, if given. ``old``, if given, has
+    edges to labels that stay. Memory: the result twice, and the rows of one node a thread.
     """
     rows_of = Y.T.tocsr()[tree.order]
     all_rows = csr_parts(X)
@@ -83,11 +85,16 @@ def train_tree(
             weight=lambda block: block.edges.size,
         )
 
-    to_nodes, to_labels = _blocks(tree, tree.target >= 0), _blocks(tree, tree.target < 0)
+    at_label = tree.target < 0
+    solved = at_label.copy()
+    if old is not None:
+        solved[at_label] = old.again[~tree.target[at_label]]
+    to_nodes, to_labels, staying = (_blocks(tree, chosen) for chosen in (~at_label, solved, at_label & ~solved))
     upper = train(to_nodes, "nodes")
     if visit is not None:
         visitors = visit(join_trees([_pack_tree(tree, to_nodes, upper, X.shape[1])]))
-    return _pack_tree(tree, to_nodes + to_labels, upper + train(to_labels, "labels"), X.shape[1])
+    kept = [] if old is None else [old.kept(~tree.target[block.edges]) for block in staying]
+    return _pack_tree(tree, to_nodes + to_labels + staying, upper + train(to_labels, "labels") + kept, X.shape[1])
 
 
 def _blocks(tree: LabelTree, chosen: np.ndarray) -> list[_Block]:

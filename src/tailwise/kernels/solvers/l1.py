@@ -18,6 +18,7 @@ import numpy as np
 from tailwise.kernels.arrays import grown
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.solvers.penalty import violation
+from tailwise.kernels.solvers.problems import has_start
 
 _FAST = {"contract", "nsz", "reassoc", "arcp"}
 _NEWCOMERS = 64
@@ -51,10 +52,11 @@ class _Label(NamedTuple):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def solve_l1(rows, columns, labels, options):
+def solve_l1(rows, columns, labels, start, options):
     """Solve every label of ``labels``; takes and returns the same as :func:`tailwise.kernels.solvers.svm.solve_svm`.
 
-    ``columns`` are the same rows by feature, only read. ``options.tol`` is the largest violation of a feature's
+    ``columns`` are the same rows by feature, only read. Old weights in ``start`` are where a label begins.
+    ``options.tol`` is the largest violation of a feature's
     optimality condition, in units of the penalty; the loss is the squared hinge whatever ``options`` says.
     """
     n_labels = labels.indptr.shape[0] - 1
@@ -76,6 +78,8 @@ def solve_l1(rows, columns, labels, options):
     used = 0
     for label in range(n_labels):
         _begin(rows, labels, label, problem, options)
+        if has_start(start, label):
+            _resume(columns, start, label, problem, options)
         _solve(rows, columns, problem, options)
         features = grown(features, used, used + n_features)
         values = grown(values, used, used + n_features)
@@ -105,6 +109,24 @@ def _begin(rows, labels, label, problem, options):
     for a in range(labels.indptr[label], labels.indptr[label + 1]):
         problem.slack[labels.positions[a]] = 1 - bias
         problem.costs[labels.positions[a]] = labels.positive_costs[a]
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _resume(columns, start, label, problem, options):
+    """Begin at the old weights and bias."""
+    n_features = columns.indptr.shape[0] - 1
+    if options.bias_scale > 0:
+        moved = start.bias[label] - (options.bias_centre + options.bias_scale * problem.weights[n_features])
+        problem.weights[n_features] = (start.bias[label] - options.bias_centre) / options.bias_scale
+        for row in range(problem.slack.shape[0]):
+            problem.slack[row] -= moved if problem.costs[row] > 0 else -moved
+    for n in range(start.indptr[label], start.indptr[label + 1]):
+        j, weight = start.features[n], start.values[n]
+        problem.weights[j] = weight
+        for a in range(np.uint64(columns.indptr[j]), np.uint64(columns.indptr[j + 1])):
+            row = np.uint64(columns.rows[a])
+            step = weight * columns.values[a]
+            problem.slack[row] -= step if problem.costs[row] > 0 else -step
 
 
 @njit(nogil=True, cache=True, boundscheck=False)

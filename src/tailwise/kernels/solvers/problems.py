@@ -62,6 +62,32 @@ class Weights(NamedTuple):
     """(n_labels,) float32"""
 
 
+class Start(NamedTuple):
+    """Old solutions to begin from, one a label: what a solver needs when rows were added."""
+
+    indptr: np.ndarray
+    """(n_labels + 1,) int64; (1,) says that no label has an old solution"""
+    features: np.ndarray
+    """(nnz,) int32 features of X, ascending within a label; kernels get local numbers"""
+    values: np.ndarray
+    """(nnz,) float32"""
+    bias: np.ndarray
+    """(n_labels,) float32; -inf for a label without an old solution"""
+    n_known: np.ndarray
+    """(n_labels,) int64: the old solution was made on the first so many rows"""
+
+
+NO_START = frozen(
+    Start(
+        np.zeros(1, np.int64),
+        np.empty(0, np.int32),
+        np.empty(0, np.float32),
+        np.empty(0, np.float32),
+        np.empty(0, np.int64),
+    )
+)
+
+
 class Options(NamedTuple):
     """What to solve and how exactly; the one place of the defaults.
 
@@ -142,3 +168,9 @@ def _gather(X, n_features, rows):
             new_indices[a + shift] = local[np.uint64(X.indices[a])]
             new_data[a + shift] = X.data[a]
     return new_indptr, new_indices, new_data, _squares(new_indptr, new_data), features
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def has_start(start, label):
+    """Whether ``label`` has an old solution in ``start``, which is only read."""
+    return start.bias.shape[0] > 0 and start.bias[label] > -np.inf

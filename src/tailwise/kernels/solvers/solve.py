@@ -7,7 +7,7 @@ import numpy as np
 from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.l1 import solve_l1
 from tailwise.kernels.solvers.logistic import solve_logistic
-from tailwise.kernels.solvers.problems import LOSSES, Labels, Options, Rows, Weights
+from tailwise.kernels.solvers.problems import LOSSES, NO_START, Labels, Options, Rows, Start, Weights
 from tailwise.kernels.solvers.svm import solve_svm
 from tailwise.kernels.sparse.columns import Columns
 
@@ -19,7 +19,7 @@ whose slope never exceeds 1."""
 DEFAULTS = Options()
 
 
-def solve_block(rows: Rows, labels: Labels, options: Options = DEFAULTS) -> Weights:
+def solve_block(rows: Rows, labels: Labels, options: Options = DEFAULTS, start: Start = NO_START) -> Weights:
     """Solve one linear problem a label over shared rows: ``min ½|w|² + l1|w|₁ + ½v² + Σ_i C_i loss(z_i (w·x_i + b))``.
 
     A pure function that releases the GIL: call it for blocks of labels (a few hundred) or for the children of a
@@ -36,6 +36,8 @@ def solve_block(rows: Rows, labels: Labels, options: Options = DEFAULTS) -> Weig
         positive, and the C of all its negatives.
     options : Options
         Loss, penalty, accuracy, pruning.
+    start : Start
+        Old solutions to begin from; the logistic loss begins anew whatever it says.
 
     Returns
     -------
@@ -54,24 +56,38 @@ def solve_block(rows: Rows, labels: Labels, options: Options = DEFAULTS) -> Weig
     if options.loss not in LOSSES:
         raise ValueError(f"loss={options.loss!r} is not one of {', '.join(map(repr, LOSSES))}")
     if options.loss != "logistic":
-        return _joined(rows, solve_svm(rows, _plain(labels), _compiled(options, -1.0)))
+        return _joined(rows, solve_svm(rows, _plain(labels), _local(rows, start), _compiled(options, -1.0)))
     if options.l1:
         raise ValueError(f"l1={options.l1!r} goes with the hinge losses only")
     return _joined(rows, solve_logistic(rows, _plain(labels), _compiled(options, np.nan)))
 
 
-def solve_l1_block(rows: Rows, columns: Columns, labels: Labels, options: Options = DEFAULTS) -> Weights:
+def solve_l1_block(
+    rows: Rows, columns: Columns, labels: Labels, options: Options = DEFAULTS, start: Start = NO_START
+) -> Weights:
     """As :func:`solve_block` for ``min |w|₁ + |v| + Σ_i C_i max(0, 1 - z_i (w·x_i + b))²``: sparse without pruning.
 
     ``columns`` is ``to_columns(rows, n_features)``, made once for all blocks. ``options.tol`` is the largest violation
     of an optimality condition, in units of the penalty; ``loss`` and ``l1`` do not apply.
     """
-    return _joined(rows, solve_l1(rows, columns, _plain(labels), _compiled(options, -1.0)))
+    return _joined(rows, solve_l1(rows, columns, _plain(labels), _local(rows, start), _compiled(options, -1.0)))
 
 
 def _plain(labels: Labels) -> Labels:
     types = (np.int64, np.int32, np.float32, np.float32)
     return frozen(Labels(*(part.astype(kind, copy=False) for part, kind in zip(labels, types, strict=True))))
+
+
+def _local(rows: Rows, start: Start) -> Start:
+    """The old solutions with local feature numbers, without features that no row has."""
+    if start.bias.size == 0:
+        return NO_START
+    place = np.minimum(np.searchsorted(rows.features, start.features), max(0, rows.features.size - 1))
+    there = rows.features[place] == start.features if rows.features.size else np.zeros(place.size, np.bool_)
+    indptr = np.append(0, np.cumsum(there))[start.indptr]
+    types = (np.int64, np.int32, np.float32, np.float32, np.int64)
+    parts = (indptr, place[there], start.values[there], start.bias, start.n_known)
+    return frozen(Start(*(part.astype(kind, copy=False) for part, kind in zip(parts, types, strict=True))))
 
 
 def _compiled(options: Options, centre: float) -> Options:

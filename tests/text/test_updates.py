@@ -1,0 +1,93 @@
+"""Taggers and features that learn from more texts."""
+
+import numpy as np
+import pytest
+
+import tailwise
+from tailwise import Centroid, DiSMEC, FastXML, Tagger, TextFeatures
+from tailwise.errors import InvalidInput, Unsupported
+
+TEXTS = ["tax law of land", "sea fish and fish", "fish law of the sea", "tax on fish"]
+LABELS = [["law"], ["fish"], ["law", "fish"], ["tax", "fish"]]
+MORE = ["wind power", "tax on fish", "wind and sea"]
+MORE_LABELS = [["energy"], ["tax"], ["energy", "fish"]]
+
+
+def make(model=None, **params):
+    return Tagger(model or DiSMEC(random_state=0), features=TextFeatures(min_df=1), **params)
+
+
+def test_new_words_labels_and_corrected_records(tmp_path):
+    tagger = make(keep_training_data=True).fit(TEXTS, LABELS)
+    before = tagger.features_.get_feature_names_out().tolist()
+    tagger.save(tmp_path / "old")
+    tagger.update(MORE, MORE_LABELS, names={"energy": "Energy"})
+    assert tagger.label_ids_ == ["fish", "law", "tax", "energy"] and tagger.label_names_[3] == "Energy"
+    assert tagger.features_.get_feature_names_out().tolist()[: len(before)] == before
+    assert {"wind", "power"} <= set(tagger.features_.get_feature_names_out().tolist())
+    assert tagger.n_samples_ == 6 and tagger.row_digests_.size == 6, "one text was known"
+    assert tagger.label_counts_.tolist() == [3, 2, 1, 2], "fish was taken from the text that was known"
+    assert tagger.suggest(["wind power"], k=1)[0][0].id == "energy"
+
+    again = tailwise.load(tmp_path / "old").update(MORE, MORE_LABELS, names={"energy": "Energy"})
+    assert again.suggest(MORE) == tagger.suggest(MORE)
+    tagger.save(tmp_path / "new")
+    assert tailwise.load(tmp_path / "new").suggest(MORE) == tagger.suggest(MORE)
+
+
+def test_what_was_not_kept_can_be_told_again():
+    kept = make(keep_training_data=True).fit(TEXTS, LABELS).update(MORE, MORE_LABELS)
+    told = make().fit(TEXTS, LABELS)
+    with pytest.raises(Unsupported, match=r"keeps no training rows.*keep_training_data=True, or pass known="):
+        told.update(MORE, MORE_LABELS)
+    told.update(MORE, MORE_LABELS, known=(TEXTS, LABELS))
+    assert told.suggest(MORE) == kept.suggest(MORE) and told.training_ is None
+    with pytest.raises(InvalidInput, match="known has the label 'whale', which was never learnt"):
+        make().fit(TEXTS, LABELS).update(MORE, MORE_LABELS, known=(TEXTS, [["whale"]] * 4))
+
+
+def test_a_model_that_cannot_says_so_and_stays():
+    tagger = make(FastXML(n_trees=1, random_state=0), keep_training_data=True).fit(TEXTS, LABELS)
+    with pytest.raises(Unsupported, match="FastXML cannot learn from new rows alone; fit it again"):
+        tagger.update(MORE, MORE_LABELS)
+    assert tagger.n_labels_ == 3
+
+
+def test_wrong_input_leaves_the_tagger_as_it_was():
+    tagger = make(Centroid(), keep_training_data=True).fit(TEXTS, LABELS)
+    before = tagger.suggest(MORE)
+    with pytest.raises(InvalidInput, match="labels has 2 rows but there are 3 texts"):
+        tagger.update(MORE, MORE_LABELS[:2])
+    assert tagger.suggest(MORE) == before and tagger.features_.n_columns_ == tagger.model_.n_features_in_
+
+
+def test_forged_training_data_are_refused(tmp_path):
+    tagger = make(Centroid(), keep_training_data=True).fit(TEXTS, LABELS)
+    tagger.training_ = tagger.training_._replace(Y=tagger.training_.Y[:2])
+    tagger.save(tmp_path / "t")
+    with pytest.raises(tailwise.errors.ModelFileError, match="Y of training_"):
+        tailwise.load(tmp_path / "t")
+
+
+def test_rows_of_x():
+    X, Y = np.eye(4, dtype=np.float32), np.eye(4, dtype=np.float32)
+    from scipy import sparse
+
+    tagger = Tagger(Centroid(), keep_training_data=True).fit(sparse.csr_array(X), sparse.csr_array(Y))
+    tagger.update(sparse.csr_array(X[:1]), sparse.csr_array(Y[1:2]))
+    assert tagger.label_counts_.tolist() == [0, 2, 1, 1]
+
+
+def test_features_keep_old_columns_and_their_idf():
+    features = TextFeatures(min_df=2).fit(["sea fish", "sea law", "fish law"])
+    old = features.transform(["sea fish law"])
+    idf = features.idf_.copy()
+    features.update(["wind sea", "wind law", "rain"], n_known=3)
+    assert features.vocabulary_ == ["fish", "law", "sea", "wind"], "rain came once, and min_df is 2"
+    np.testing.assert_array_equal(features.idf_[:3], idf)
+    assert features.idf_[3] == pytest.approx(np.log(7 / 3) + 1)
+    np.testing.assert_array_equal(features.transform(["sea fish law"])[:, :3].toarray(), old.toarray())
+    pieces = TextFeatures(min_df=1, char_ngrams=(3, 3)).fit(["sea fish"])
+    assert pieces.update(["wind"], 1).n_columns_ == pieces.fit(["sea fish"]).n_columns_
+    full = TextFeatures(min_df=1, max_features=2).fit(["sea fish"])
+    assert full.update(["wind"], 1).vocabulary_ == ["fish", "sea"]
