@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+from llvmlite.binding import get_host_cpu_name
 from scipy import sparse
 
 import tailwise as tw
 from tailwise.kernels.text.names import COUNT, N_FACTS
+
+
+PROCESSOR = get_host_cpu_name()
+"""What kernels are compiled for: on another kind sums are rounded otherwise."""
 
 
 def make_synthetic():

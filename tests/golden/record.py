@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-from cases import CASES, SYNTHETIC_ONLY, load_eurlex, make_synthetic
+from cases import CASES, PROCESSOR, SYNTHETIC_ONLY, load_eurlex, make_synthetic
 
 from tailwise.data import is_cached
 
@@ -28,6 +28,7 @@ def record(only: list[str]) -> None:
                 outputs[key] = values
                 if changed:
                     print(f"changed: {key}")
+                outputs[f"{case}/processor"] = np.array(PROCESSOR)
     np.savez_compressed(path, **outputs)
 
 
