@@ -7,7 +7,7 @@ from scipy import sparse
 
 import tailwise
 from tailwise import Columns, DiSMEC, LabelMatcher, MatchedNames, Stacked, Tagger, TextFeatures, TextParts, Vocabulary
-from tailwise.errors import InvalidInput
+from tailwise.errors import InvalidInput, Unsupported
 from tailwise.kernels.text.names import ALONE, COUNT, FIRST, LENGTH, N_FACTS, WORDS
 from tailwise.metrics import evaluate
 from tailwise.persistence.checks import Violation
@@ -39,6 +39,12 @@ class TestMatchedNames(ModelContract):
         """They draw rows of any width; these have 15 columns a label."""
         with pytest.raises(InvalidInput, match=r"X has 4 columns, but MatchedNames reads 15 for each of 2 labels"):
             MatchedNames().fit(np.ones((6, 4)), np.eye(2)[[0, 1] * 3])
+
+    def test_update_or_a_sentence(self, rows, fitted, tmp_path):
+        """More labels would be more columns: there is no update."""
+        X, Y = rows
+        with pytest.raises(Unsupported, match="cannot learn.*;"):
+            fitted.update(X[100:], Y[100:], known=rows)
 
 
 def test_a_find_is_described_by_what_is_known_of_it():
