@@ -9,7 +9,6 @@ from scipy import sparse
 import tailwise as tw
 from tailwise.kernels.text.names import COUNT, N_FACTS
 
-
 PROCESSOR = get_host_cpu_name()
 """What kernels are compiled for: on another kind sums are rounded otherwise."""
 
