@@ -43,7 +43,7 @@ class TestMatchedNames(ModelContract):
     def test_update_or_a_sentence(self, rows, fitted, tmp_path):
         """More labels would be more columns: there is no update."""
         X, Y = rows
-        with pytest.raises(Unsupported, match="cannot learn.*;"):
+        with pytest.raises(Unsupported, match=r"cannot learn.*;"):
             fitted.update(X[100:], Y[100:], known=rows)
 
 
