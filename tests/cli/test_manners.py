@@ -119,7 +119,7 @@ def test_convert_speaks_of_its_own_options(run, tmp_path):
 def test_flags_have_no_type_and_help_is_short_too(run, verb):
     help_text = run(verb, "-h").out
     assert "bool" not in help_text
-    assert verb in ("datasets", "vocab") or "--jobs" in help_text
+    assert verb in ("datasets", "vocab", "audit") or "--jobs" in help_text
 
 
 @pytest.mark.parametrize(("encoding", "worse"), [("ascii", "-"), ("cp1252", "-"), ("utf-8", "▼")])

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tailwise.cli.inputs import read_vocab
+
 TURTLE = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
 @prefix e: <http://example.org/> .
 """ + "".join(
@@ -104,6 +106,7 @@ def test_a_folder_of_texts_is_data_everywhere(run, data, tmp_path):
 
 
 def test_names_in_order_and_the_old_spelling_are_taken(run, corpus, tmp_path):
+    read_vocab.cache_clear()  # which tells of a file once a command
     done = run("info", corpus / "test.jsonl", "-t", "title", "--label-names", corpus / "names.json", "--json")
     assert done.code == 0 and "4 concepts" in done.err
     (tmp_path / "rows.txt").write_text("1 2 2\n0 0:1.0\n")

@@ -62,5 +62,5 @@ def test_models_without_linear_weights_say_so(rows, model):
 
 
 def test_update_is_refused_with_the_way_out(rows):
-    with pytest.raises(Unsupported, match="DiSMEC cannot learn from new rows alone; fit it again"):
-        tw.DiSMEC().fit(*rows).update(*rows)
+    with pytest.raises(Unsupported, match="FastXML cannot learn from new rows alone; fit it again"):
+        tw.FastXML(n_trees=1).fit(*rows).update(*rows)

@@ -10,6 +10,7 @@ from tailwise import XMLCNN, AttentionXML, Calibrated, Centroid, Sequences, Tagg
 from tailwise.errors import InvalidInput, ModelFileError, NotFitted
 from tailwise.label_lists import indicator
 from tailwise.sequence.tokens import Tokens
+from tailwise.text import KnownLabels
 
 TEXTS = ["tax law of the sea", "sea fish and ships", "fish law", "ships at sea", "tax on ships", "law of tax"] * 6
 LABELS = [["law", "tax"], ["fish"], ["law", "fish"], ["sea"], ["tax"], ["law"]] * 6
@@ -87,9 +88,11 @@ def test_a_tagger_makes_sequences_for_models_that_read_them(network, tmp_path):
 
 
 def test_what_a_model_reads_decides_how_texts_become_rows(network):
-    assert isinstance(Tagger(network)._maker(), Sequences) and isinstance(Tagger("xmlcnn")._maker(), Sequences)
-    assert isinstance(Tagger(Calibrated(network))._maker(), Sequences)
-    assert isinstance(Tagger(Centroid())._maker(), TextFeatures) and isinstance(Tagger()._maker(), TextFeatures)
+    labels = KnownLabels(["1", "2"], ["1", "2"], sparse.csr_array((1, 2)))
+    for model in (network, "xmlcnn", Calibrated(network)):
+        assert isinstance(Tagger(model)._maker(["sea"], labels), Sequences)
+    for model in (Centroid(), None):
+        assert isinstance(Tagger(model)._maker(["sea"], labels), TextFeatures)
     with pytest.raises(InvalidInput, match=r"features=TextFeatures\(\) makes no rows that XMLCNN.* pass Sequences\(\)"):
         Tagger(network, features=TextFeatures()).fit(TEXTS, LABELS)
     with pytest.raises(InvalidInput, match=r"makes no rows that Centroid.* reads; pass TextFeatures\(\)"):

@@ -20,6 +20,7 @@ from tailwise import (
 from tailwise.cli import main
 from tailwise.data import Texts, load_dataset
 from tailwise.errors import DataFormatError, InvalidInput
+from tailwise.parallel import set_progress
 from tailwise.text import encoding
 
 WORDS = ["law of the sea", "fish", "tax law", "ships"] * 4
@@ -84,9 +85,10 @@ def test_vectors_by_command(tmp_path, capsys):
     path, vectors, model = written(tmp_path), tmp_path / "v.npy", tmp_path / "model"
     np.save(vectors, VECTORS)
     assert main(["train", str(path), "-o", str(model), "--vectors", str(vectors), "-q"]) == 0
-    assert list(tailwise.load(model).features_.groups_) == ["words", "vectors"]
+    assert list(tailwise.load(model).features_.groups_) == ["words", "vectors", "names"]
     assert main(["evaluate", str(model), str(path), "--vectors", str(vectors), "-q"]) == 0
     assert main(["predict", str(model), str(path), "--vectors", str(vectors), "-q"]) == 0
+    set_progress(None)  # which -q switched off
     capsys.readouterr()
     assert main(["suggest", str(model), "law"]) != 0
     assert "these texts come without vectors" in capsys.readouterr().err

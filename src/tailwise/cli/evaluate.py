@@ -204,7 +204,7 @@ def say_caveats(trial: Trial) -> None:
         share = 100 * trial.unseen / trial.Y.nnz
         output.warn(
             f"{trial.unseen:,} of {trial.Y.nnz:,} labels in {trial.name} ({share:.1f} %) were never seen in training; "
-            "no model finds them, and they count as missed"
+            "none but the names of a vocabulary find them, else they count as missed"
         )
 
 

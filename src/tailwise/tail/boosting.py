@@ -40,6 +40,9 @@ class BoostedTrees(NamedTuple):
         Leaves are drawn to 0 unless ``l2_regularization`` says otherwise: a single hit among pairs of probability 0
         would make a leaf of any size.
         """
+        unknown = np.isnan(features).all(axis=0)
+        if unknown.any():  # which scikit-learn refuses
+            features = np.where(unknown, np.float32(0), features)
         parameters = {"l2_regularization": _L2, "early_stopping": False, **parameters}
         if hits.all() or not hits.any():
             return cls._constant(float(hits.mean()) if hits.size else 0.0)
