@@ -83,7 +83,7 @@ def test_auto_says_what_it_chose_and_why(run, corpus, tmp_path):
         result = run("train", corpus / "train.jsonl", "-o", tmp_path / "m", *TEXT, *how)
         assert result.code == 0, result.err
         assert chosen in result.err and f"for effort {effort}" in result.err
-        assert "4 labels" in result.err and "CPU-minutes and" in result.err
+        assert "4 labels" in result.err and "GB of memory" in result.err
     refused = run("train", corpus / "train.jsonl", "-o", tmp_path / "m", *TEXT, "--effort", "fast")
     assert refused.code != 0 and "quick" in refused.err
 

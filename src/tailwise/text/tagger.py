@@ -316,7 +316,8 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
             groups = {} if self.features_ is None else self.features_.groups_
             plan = plan_model(self.effort, X, Y, groups, base=base, random_state=self.random_state)
             model = plan.model
-            cost = f"about {max(1, plan.minutes):.0f} CPU-minutes and {plan.gigabytes:.1f} GB of memory"
+            time = f"about {plan.minutes:.0f} CPU-minutes" if plan.minutes >= 2 else "a CPU-minute or two"
+            cost = f"{time} and {plan.gigabytes:.1f} GB of memory"
             on_step("training", f"chose {describe(model)} for effort {self.effort}. {plan.reason}. It takes {cost}")
         else:
             model = make_model(self.model) if isinstance(self.model, str) else self.model
