@@ -18,7 +18,7 @@ _load = {"synthetic": cache(make_synthetic), "eurlex": cache(load_eurlex)}
 
 SPLIT_BY_SIGNS = ("FastXML", "PfastXML", "PfastreXML")
 """Rows go left or right by the sign of a sum. Its last bit depends on the processor, and on which kernels numba found
-compiled when it compiled another: then it cannot inline them. A forest of such splits is another one, as good as before.
+compiled when it compiled another: those it cannot inline. A forest of such splits is another one, as good as before.
 """
 _ALIKE = 0.6
 
