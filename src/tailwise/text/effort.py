@@ -38,7 +38,7 @@ _TITLE_SHARE = 0.3
 """What the title's words alone cost beside all words."""
 _BYTES_A_VALUE = 40
 _BYTES_A_LABEL = 12_000
-"""Of memory while training, for each stored value of X and each label with training rows, as measured on TIBKAT."""
+"""Of memory while training, for each stored value of X and each label with training rows, a rough guide."""
 _NO_NAME = re.compile(r"\W*|[\d\W_]+|\w+:\S*")
 
 
