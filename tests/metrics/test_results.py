@@ -71,6 +71,16 @@ def test_slices():
     np.testing.assert_array_equal(sizes, 1)
 
 
+def test_labels_without_training_rows_are_a_slice_of_their_own():
+    counts = [3, 0, 0, 200]
+    true = sparse.csr_array(np.array([[1, 1, 0, 0], [0, 1, 1, 0]]))
+    ranked = np.array([[1, 0], [0, 3]])
+    found = evaluate(true, ranked, ["recall@2:unseen", "recall@2:tail"], label_counts=counts)
+    assert found["recall@2:unseen"].value == pytest.approx(100 / 3)
+    with pytest.raises(InvalidInput, match="one of unseen, head, torso, tail, all"):
+        evaluate(true, ranked, ["recall@2:rare"], label_counts=counts)
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=60))
 def test_deciles_split_the_labels_seen_in_training_evenly_by_frequency(counts):
