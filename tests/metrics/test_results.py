@@ -77,7 +77,7 @@ def test_labels_without_training_rows_are_a_slice_of_their_own():
     ranked = np.array([[1, 0], [0, 3]])
     found = evaluate(true, ranked, ["recall@2:unseen", "recall@2:tail"], label_counts=counts)
     assert found["recall@2:unseen"].value == pytest.approx(100 / 3)
-    with pytest.raises(InvalidInput, match="one of unseen, head, torso, tail, all"):
+    with pytest.raises(InvalidInput, match="one of head, torso, tail, unseen, all"):
         evaluate(true, ranked, ["recall@2:rare"], label_counts=counts)
 
 
@@ -128,7 +128,7 @@ def test_bad_metrics(metric, message):
         ({"metrics": []}, "metrics is empty"),
         ({"relevant_counts": [1, 1, 1]}, "relevant_counts of row 0 is 1, but the row has 2 observed labels"),
         ({"relevant_counts": [1, 1]}, "relevant_counts has shape"),
-        ({"metrics": "p@1:tial", "label_counts": [1, 2, 3, 4]}, "slice 'tial' is not one of head, torso, tail, all"),
+        ({"metrics": "p@1:tial", "label_counts": [1, 2, 3, 4]}, "slice 'tial' is not one of head, torso, tail, unseen, all"),
         ({"metrics": "p@1:tail", "label_counts": [1, 2]}, "have 2 entries but Y_true has 4 columns"),
         ({"metrics": "p@1:tail", "label_counts": [1] * 4, "slices": "thirds"}, "slices='thirds'; pass 'counts'"),
         ({"metrics": "p@1:x", "slices": {"x": [1, 0, 0, 0]}}, "pass one bool a label"),

@@ -142,7 +142,7 @@ class Evaluator:
         if wanted:
             masks = label_slices(self.label_counts, self.slices)
             if self.label_counts is not None:
-                masks = {UNSEEN: np.asarray(self.label_counts) == 0} | masks
+                masks.setdefault(UNSEEN, np.asarray(self.label_counts) == 0)
         for name in sorted(str(w) for w in wanted):
             if name not in masks:
                 raise InvalidInput(f"slice {name!r} is not one of {', '.join([*masks, 'all'])}")
