@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
 from tailwise import persistence
-from tailwise.assigning import Rule
+from tailwise.assigning import UTILITY, Rule, relevance, worth_most
 from tailwise.base import TopK, XMCModel
 from tailwise.by_size import MODEL_OR_NAME, BySize
 from tailwise.changes import join_rows
@@ -24,7 +24,7 @@ from tailwise.display import describe
 from tailwise.errors import InvalidInput, NotFitted, Unsupported
 from tailwise.explanation import Explanation
 from tailwise.label_lists import encode_labels, indicator
-from tailwise.label_sets import LabelSets
+from tailwise.label_sets import N_CANDIDATES, LabelSets
 from tailwise.models import make_model
 from tailwise.parameters import Component, Flag, Number, OrNone, check_parameters
 from tailwise.persistence.checks import (
@@ -413,7 +413,39 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
 
         ``rules`` are for this call alone, beside those of the tagger.
         """
-        topk = self.predict_topk(texts, k, rules=rules)
+        return self._named(self.predict_topk(texts, k, rules=rules), language)
+
+    def assign(
+        self,
+        texts: Any,
+        utility: str = "f1",
+        *,
+        missing: bool = False,
+        rules: LabelRules | None = None,
+        language: str | None = None,
+    ) -> Suggestions:
+        """The set of labels of each text that is expected to be worth most: as many as the text calls for.
+
+        ``utility`` is ``"f1"`` (``"f0.5"``, ``"f2"``), ``"jaccard"``, ``"precision>=0.8"`` or ``"recall>=0.8"``; scores
+        must be probabilities. With ``missing`` they are divided by ``propensity_``: what counts is that a label is
+        right, not that somebody would have recorded it, and rare labels come more often. ``rules`` and ``language`` are
+        those of :meth:`suggest`.
+
+        >>> from tailwise import NearestRows
+        >>> texts, labels = ["tax law", "sea fish", "fish law"], [["law"], ["fish"], ["law", "fish"]]
+        >>> tagger = Tagger(NearestRows(), features=TextFeatures(min_df=1)).fit(texts, labels)
+        >>> [[s.name for s in found] for found in tagger.assign(["tax", "fish law"])]
+        [['law'], ['fish', 'law']]
+        """
+        UTILITY.check("utility", utility)
+        self._check_is_fitted()
+        self._check_probabilities(f"utility={utility!r}")
+        top = self.predict_topk(texts, min(N_CANDIDATES, self.n_labels_), rules=rules)
+        if missing:
+            top = relevance(top, self.propensity_.propensity_)
+        return self._named(worth_most(top, utility), language)
+
+    def _named(self, topk: TopK, language: str | None) -> Suggestions:
         names = self.names_in(language)
         return Suggestions(
             [
