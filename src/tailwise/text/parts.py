@@ -121,9 +121,10 @@ class TextParts(TextRows):
         return np.concatenate([part.get_feature_names_out() for part in self.parts_])
 
     def _beside(self, rows: list[sparse.csr_array]) -> sparse.csr_array:
-        weights = self.weights or [1.0] * len(rows)
-        scaled = [with_values(X, X.data * np.float32(weight)) for X, weight in zip(rows, weights, strict=True)]
-        return sparse.csr_array(sparse.hstack(scaled, format="csr", dtype=np.float32))
+        if self.weights is not None:
+            pairs = zip(rows, self.weights, strict=True)
+            rows = [with_values(X, X.data * np.float32(weight)) for X, weight in pairs]
+        return sparse.csr_array(sparse.hstack(rows, format="csr", dtype=np.float32))
 
     def _check_weights(self) -> None:
         if self.weights is not None and len(self.weights) != len(self.parts):
