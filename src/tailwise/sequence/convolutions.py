@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional as F  # noqa: N812
 
-from tailwise.sequence.networks import Network, Parameters, cross_entropy, drop, embed, gaussian, layer
+from tailwise.sequence.networks import Network, Parameters, Targets, cross_entropy, drop, embed, gaussian, layer
 
 if TYPE_CHECKING:
     from tailwise.sequence.xml_cnn import XMLCNN
@@ -50,9 +50,9 @@ class Convolutions(Network):
         hidden = torch.relu(F.linear(hidden, parameters["bottleneck"], parameters["bottleneck_bias"]))
         return F.linear(drop(hidden, model.dropout, generator), parameters["labels"], parameters["label_bias"])
 
-    def loss(self, parameters: Parameters, tokens: Any, targets: Any, generator: torch.Generator) -> torch.Tensor:
+    def loss(self, parameters: Parameters, tokens: Any, batch: Targets, generator: torch.Generator) -> torch.Tensor:
         """The binary cross-entropy over all labels."""
-        return cross_entropy(self._logits(parameters, tokens, generator), targets)
+        return cross_entropy(self._logits(parameters, tokens, generator), *batch)
 
     def probabilities(self, parameters: Parameters, tokens: Any) -> torch.Tensor:
         """A sigmoid a label."""
