@@ -67,9 +67,6 @@ class Committee(XMCModel):
     n_jobs: int | None
     members_: list[XMCModel]
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        self._fit_weighted(X, Y, None)
-
     def _fit_members(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> OutOfFold:
         """Fit every member on all rows, and return their out-of-fold candidates."""
         width = min(self.n_candidates, self.n_labels_)

@@ -45,7 +45,7 @@ from tailwise.text.rows import KnownLabels, TextRows
 from tailwise.text.sequences import Sequences
 from tailwise.text.suggestions import RARITIES, Suggestion, Suggestions, rarity
 from tailwise.text.training_data import TrainingData
-from tailwise.validation import check_number, label_counts
+from tailwise.validation import check_number, check_sample_weight, label_counts
 from tailwise.vocabulary import Changes, LabelRules, Vocabulary
 from tailwise.vocabulary.ranking import allowed_topk
 from tailwise.vocabulary.rules import Labels
@@ -153,13 +153,15 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         label_ids: Iterable[str] | None = None,
         names: Any = None,
         vocab: Vocabulary | None = None,
+        sample_weight: Any = None,
         on_step: Callable[[str, str], Any] = lambda name, what: None,
     ) -> Self:
         """Learn from ``texts`` (or rows of X) and their labels.
 
         ``labels`` holds a list of label ids for each text, or is a binary CSR matrix whose columns are
         ``label_ids``. ``names`` gives readable names: a dict from id to name, or a list beside ``label_ids``; by
-        default those of ``vocab``, the vocabulary that the labels are from, which is kept.
+        default those of ``vocab``, the vocabulary that the labels are from, which is kept. ``sample_weight`` is how
+        often each text counts for the model; words and their idf come from all texts alike.
         ``on_step`` is told each step as it begins: its name, and a sentence for the person who waits.
         """
         check_parameters(self)
@@ -174,6 +176,7 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
             Y, ids = indicator(labels)
         if Y.shape[0] != n_rows:
             raise InvalidInput(f"labels has {Y.shape[0]:,} rows but there are {n_rows:,} texts")
+        weight = check_sample_weight(sample_weight, n_rows)
         if not Y.nnz:
             raise InvalidInput("no row has a label; a model needs rows with labels to learn from")
         if len(ids) != Y.shape[1] or len(set(ids)) != len(ids):
@@ -203,7 +206,7 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         self.label_ids_ = ids
         self.label_names_ = label_names
         self.propensity_ = (clone(self.propensity) if self.propensity is not None else JainPropensity()).fit(Y)
-        self.model_ = model.fit(X, Y)
+        self.model_ = model.fit(X, Y, weight)
         self.training_ = TrainingData.of(rows, X, Y) if self.keep_training_data else None
         self.rarity_ = rarity(self.model_.label_counts_)
         self.vocabulary_ = vocab
