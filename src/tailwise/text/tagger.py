@@ -37,11 +37,11 @@ from tailwise.persistence.checks import (
     check_that,
 )
 from tailwise.propensity import JainPropensity, Propensity
-from tailwise.tail.columns import resolve_groups
+from tailwise.tail.columns import resolve_groups, with_more_columns
 from tailwise.text.effort import EFFORT, compose, plan_features, plan_model
 from tailwise.text.features import TextFeatures
 from tailwise.text.parts import TEXT_ROWS
-from tailwise.text.rows import KnownLabels, TextRows
+from tailwise.text.rows import KnownLabels, TextRows, more_ranges
 from tailwise.text.sequences import Sequences
 from tailwise.text.suggestions import RARITIES, Suggestion, Suggestions, rarity
 from tailwise.text.training_data import TrainingData
@@ -249,7 +249,8 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
             f"{X.shape[1] - self.model_.n_features_in_:,} new features and {len(own) - self.n_labels_:,} new labels",
         )
         propensity = (clone(self.propensity) if self.propensity is not None else JainPropensity()).fit(change.Y)
-        self.model_.update(X, Y, rows=place, known=(training.X, training.Y))
+        model = self.model_ if features is None else with_more_columns(self.model_, self._new_ranges(features))
+        self.model_ = model.update(X, Y, rows=place, known=(training.X, training.Y))
         digests = row_digests(rows)
         self.features_, self.propensity_, self.n_samples_ = features, propensity, change.Y.shape[0]
         self.row_digests_ = np.union1d(self.row_digests_, digests[digests != 0])
@@ -261,6 +262,14 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         self.rarity_ = rarity(self.model_.label_counts_)
         self.allowed_ = None if self.rules is None else self.rules.mask(self.labels())
         return self
+
+    def _new_ranges(self, features: TextRows) -> dict[str, list[tuple[int, int]]]:
+        """The columns that ``features`` has and the tagger's own have not, by the group that they came to."""
+        n, more = self.model_.n_features_in_, more_ranges(features.groups_)
+        ranges = {name: [pair for pair in pairs if pair[0] >= n] for name, pairs in more.items()}
+        # A group that is alone grows in its place.
+        alone = {name: [(n, last)] for name, (first, last) in features.groups_.items() if first < n < last}
+        return ranges | alone
 
     def _training(self, known: Any) -> TrainingData:
         if known is not None:
