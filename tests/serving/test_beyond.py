@@ -3,10 +3,11 @@
 import json
 
 import pytest
-from .conftest import client_of, uri
 
 from tailwise import load
 from tailwise.label_sets import N_CANDIDATES
+
+from .conftest import client_of, uri
 
 PROJECT = "/v1/projects/subjects"
 TEXT = "On fish\nCod, trawler and a bottle of 𝔤 wine; COD!"
@@ -35,7 +36,9 @@ def test_names_in_several_languages(client):
 
 def test_language_of_names_is_that_of_the_text(client):
     german = client.post(f"{PROJECT}/suggest", json={"text": "Das ist ein Text über die Fischerei und das Meer"}).json()
-    english = client.post(f"{PROJECT}/suggest", json={"text": "This is a text about the catch of cod in the sea"}).json()
+    english = client.post(
+        f"{PROJECT}/suggest", json={"text": "This is a text about the catch of cod in the sea"}
+    ).json()
     assert (german["language"], english["language"]) == ("de", "en")
     assert english["results"][0]["label"] == "fish"
 
