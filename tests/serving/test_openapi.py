@@ -64,7 +64,7 @@ def schemathesis_given(operation):
 
 def CHECKS():
     from schemathesis.checks import not_a_server_error
-    from schemathesis.openapi.checks import (
+    from schemathesis.specs.openapi.checks import (
         content_type_conformance,
         response_schema_conformance,
         status_code_conformance,
