@@ -8,7 +8,8 @@ few seconds; then the memory of 1 and of 4 workers, and the time from the start 
     python -m benchmarks serving --ours bonsai,best=../run/m-en --seconds 10
     python -m benchmarks serving --prepare                      # trains what is missing, and measures nothing
 
-``--ours`` are models: ``bonsai`` is trained here, as Annif's omikuji is; ``NAME=FOLDER`` is one that is there. Annif runs under gunicorn with uvicorn's workers, as its documentation sets it up. Annif is in ``.venv-annif``
+``--ours`` are models: ``bonsai`` is trained here, as Annif's omikuji is; ``NAME=FOLDER`` is one that is there.
+Annif runs under gunicorn with uvicorn's workers, as its documentation sets it up. Annif is in ``.venv-annif``
 (``make peers``), the records are in ``../shared/data``; without Annif ours are measured alone, without records nothing.
 CPU-ms are of the server's processes, for each answer: what stays the same on a busy machine.
 """
@@ -165,11 +166,10 @@ def measure(
             figures = asyncio.run(_load(port, target, texts, clients, seconds))
             figures["CPU-ms"] = 1000 * (_cpu_seconds(process.pid) - used) / max(1, figures["answers"])
             found[f"{clients} clients"] = figures
-            print(
-                f"{name:24} {clients:3} clients  {figures['requests/s']:8.1f} requests/s"
-                f"  p50 {figures['p50 ms']:7.1f} ms  p99 {figures['p99 ms']:7.1f} ms  {figures['CPU-ms']:6.2f} CPU-ms  {figures['failed']} failed",
-                flush=True,
-            )
+            times = f"p50 {figures['p50 ms']:7.1f} ms  p99 {figures['p99 ms']:7.1f} ms"
+            rate = f"{figures['requests/s']:8.1f} requests/s  {times}"
+            cost = f"{figures['CPU-ms']:6.2f} CPU-ms  {figures['failed']} failed"
+            print(f"{name:24} {clients:3} clients  {rate}  {cost}", flush=True)
     for n in (1, 4):
         port = _free_port()
         running, target = start(path, project, port, n)
