@@ -1,5 +1,6 @@
 """The OpenAPI document: valid, the same as the routes, and kept to under drawn requests; Annif's own schema too."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from tailwise.serving.documentation import document
 
 ANNIF_SCHEMA = Path(__file__).parents[2] / ".venv-annif/lib/python3.11/site-packages/annif/openapi/annif.yaml"
 FEW = settings(
-    max_examples=12,
+    max_examples=4,
     deadline=None,
     derandomize=True,
     phases=[Phase.explicit, Phase.generate],
@@ -82,5 +83,6 @@ def test_annifs_schema_is_kept(one_worker):
     yaml = pytest.importorskip("yaml")
     if not ANNIF_SCHEMA.exists():
         pytest.skip("Annif is not installed (make peers)")
-    schema = yaml.safe_load(ANNIF_SCHEMA.read_text())
+    # As JSON: YAML makes dates of examples and numbers of statuses.
+    schema = json.loads(json.dumps(yaml.safe_load(ANNIF_SCHEMA.read_text()), default=str))
     assert len(schemathesis_of(schema, one_worker)) == 8

@@ -20,24 +20,7 @@ from tailwise.vocabulary.building import Builder
 
 N_RECORDS = 3000
 _FRAMES = ("On {0}", "The history of {0}", "{0}: an introduction", "Studies in {0}", "{0} and {1}", "Notes on {0}")
-_FILLERS = [
-    "the",
-    "of",
-    "and",
-    "in",
-    "a",
-    "study",
-    "new",
-    "with",
-    "from",
-    "on",
-    "between",
-    "between",
-    "early",
-    "modern",
-    "work",
-    "results",
-]
+_FILLERS = ("the", "of", "and", "in", "a", "study", "new", "with", "from", "on", "between", "early", "modern", "work")
 
 
 class Concept(NamedTuple):
