@@ -45,13 +45,14 @@ function drawBar(here, projects, audits) {
       { id: "model", "aria-label": t("choose_model"), change: (event) => chooseModel(here, event.target.value) },
       projects.map(({ project_id: id, name }) => selected(make("option", { value: id }, name || id), id === model)),
     );
+  const only = projects.length === 1 && make("span", { class: "of" }, projects[0].name || projects[0].project_id);
   const tongue = make(
     "select",
     { id: "interface", "aria-label": t("choose_language"), change: (event) => speak(event.target.value) },
     languages.map((code) => selected(make("option", { value: code, lang: code }, { en: "English", de: "Deutsch" }[code]), code === language)),
   );
   const home = make("a", { class: "home", href: ROOT, "aria-label": "tailwise" }, make("img", { src: new URL("static/icon.svg", ROOT), alt: "", width: 20, height: 20 }), "tailwise");
-  $("#bar").replaceChildren(home, ...(chooser ? [chooser] : []), make("nav", { "aria-label": t("main_menu") }, make("ul", {}, links)), make("span", { class: "spring" }), ...(here === "suggest" ? [make("button", { type: "button", class: "quiet", id: "help", click: showKeys }, t("keys"), " ", make("kbd", {}, "?"))] : []), tongue);
+  $("#bar").replaceChildren(home, ...(chooser || only ? [chooser || only] : []), make("nav", { "aria-label": t("main_menu") }, make("ul", {}, links)), make("span", { class: "spring" }), ...(here === "suggest" ? [make("button", { type: "button", class: "quiet", id: "help", click: showKeys }, t("keys"), " ", make("kbd", {}, "?"))] : []), tongue);
 }
 
 function selected(option, yes) {

@@ -14,15 +14,18 @@ export function rarityMark({ rarity, count }) {
   const name = t(rarity === "tail" ? "tail_label" : rarity);
   const told = rarity === "unseen" ? name : t("rarity", { rarity: name, n: count });
   const icon = document.createElementNS(SVG, "svg");
-  for (const [key, value] of Object.entries({ viewBox: "0 0 14 12", width: 14, height: 12, "aria-hidden": "true" })) icon.setAttribute(key, value);
+  for (const [key, value] of Object.entries({ viewBox: "0 0 16 14", width: 16, height: 14, "aria-hidden": "true" })) icon.setAttribute(key, value);
   for (let bar = 0; bar < 3; bar++) {
     const box = document.createElementNS(SVG, "rect");
-    const height = 4 + 4 * bar;
-    for (const [key, value] of Object.entries({ x: 5 * bar, y: 12 - height, width: 3.5, height, class: bar < BARS[rarity] ? "full" : "hollow" })) box.setAttribute(key, value);
+    const height = 4 + 5 * bar;
+    for (const [key, value] of Object.entries({ x: 6 * bar, y: 14 - height, width: 4, height, class: bar < BARS[rarity] ? "full" : "hollow" })) box.setAttribute(key, value);
     icon.append(box);
   }
-  return make("span", { class: `rarity ${rarity}`, title: told }, icon, make("span", { class: "unseen" }, told), make("span", { "aria-hidden": "true" }, count === undefined ? "" : number(count)));
+  return make("span", { class: "rarity", "data-rarity": rarity, title: told }, icon, make("span", { class: "unseen" }, told), make("span", { "aria-hidden": "true" }, count === undefined ? "" : number(count)));
 }
+
+/** What the marks mean. */
+export const rarityLegend = () => Object.keys(BARS).map((rarity) => make("span", { "data-rarity": rarity }, rarityMark({ rarity, count: 0 }).firstChild, " ", t(rarity === "tail" ? "tail_label" : rarity)));
 
 function scoreBar(item) {
   if (item.score === undefined || item.score === null) return make("span", { class: "score own" }, t("yours"));

@@ -71,7 +71,7 @@ export class Sheet {
     const shown = text.length > EXCERPT ? `${text.slice(0, EXCERPT)} …` : text;
     return make(
       "tr",
-      { "data-place": place },
+      { "data-place": place, click: (event) => event.target.closest("button") || this.open(place) },
       make("td", {}, make("button", { type: "button", class: "quiet", "aria-label": t("open_row", { n: place + 1 }), click: () => this.open(place) }, number(place + 1))),
       make("td", { class: "text" }, shown),
       make("td", { class: "text" }, this.cell(record)),

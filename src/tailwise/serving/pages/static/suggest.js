@@ -7,7 +7,7 @@ import { FORMATS, copyText } from "./formats.js";
 import { currentModel, frame, onKeys, showKeys } from "./frame.js";
 import { align, mark } from "./marks.js";
 import { Settings, add, exclude, isTaken, newRecord, shownLabels, suggest, takenLabels } from "./records.js";
-import { drawResults, listKeys } from "./results.js";
+import { drawResults, listKeys, rarityLegend } from "./results.js";
 import { Sheet } from "./sheet.js";
 import { isTable, parseTable, readText } from "./tables.js";
 import { typeahead } from "./typeahead.js";
@@ -56,6 +56,7 @@ function draw() {
   drawResults($("#results"), items, (item) => isTaken(record, item, settings), opened, on);
   const asked = Boolean(record.text.trim());
   $("#empty").hidden = items.length > 0;
+  $("#legend").hidden = !items.length;
   $("#empty").textContent = t(!asked ? "empty" : record.results ? "none_found" : "working");
   $("#more").hidden = !record.results || record.results.length < settings.limit;
   $("#excluded").hidden = !record.excluded.size;
@@ -310,6 +311,7 @@ function drawKnobs() {
   if (!ways.some(([value]) => value === settings.howMany)) settings.howMany = card.assign ? "f1" : "5";
   $("#how-many").replaceChildren(...ways.map(([value, text]) => option(value, text, settings.howMany)));
   $("#names").replaceChildren(...(card.languages ?? []).map((code) => option(code, languageName(code), settings.language)));
+  $("#legend").replaceChildren(t("legend"), " ", ...rarityLegend());
   $("#names-knob").hidden = (card.languages ?? []).length < 2;
   $("#tail-knob").hidden = !card.tail;
   const format = $("#format").value || localStorage.getItem(KEPT.format) || "list";
@@ -360,7 +362,6 @@ async function begin() {
   if (!settings.model) return announce(t("no_models"), true);
   card = await get(project(settings.model, "card"));
   document.title = `${card.name ?? card.id} · tailwise`;
-  $("#model-note").textContent = card.name ?? card.id;
   const names = [localStorage.getItem(KEPT.names), language];
   settings.language = names.find((code) => card.languages?.includes(code)) ?? card.languages?.[0] ?? null;
   settings.howMany = localStorage.getItem(KEPT.howMany) || "f1";
