@@ -72,7 +72,7 @@ def test_the_list_and_the_progress_say_how_far_it_is(client, world):
 
 
 def test_a_question_shows_the_record_and_its_other_labels_but_not_whether_it_is_recorded(client, world):
-    data, plan, origin = world
+    data, plan, _ = world
     seen = {True: 0, False: 0}
     while (question := ask(client, "anna")["question"]) is not None:
         number = question["id"]

@@ -39,13 +39,14 @@ function drawBar(here, projects, audits) {
     link("docs", "docs", "interface"),
   ];
   const chooser =
+    here !== "review" &&
     projects.length > 1 &&
     make(
       "select",
       { id: "model", "aria-label": t("choose_model"), change: (event) => chooseModel(here, event.target.value) },
       projects.map(({ project_id: id, name }) => selected(make("option", { value: id }, name || id), id === model)),
     );
-  const only = projects.length === 1 && make("span", { class: "of" }, projects[0].name || projects[0].project_id);
+  const only = here !== "review" && projects.length === 1 && make("span", { class: "of" }, projects[0].name || projects[0].project_id);
   const tongue = make(
     "select",
     { id: "interface", "aria-label": t("choose_language"), change: (event) => speak(event.target.value) },

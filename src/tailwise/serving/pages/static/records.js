@@ -7,7 +7,6 @@ export const newRecord = (text, cells = null) => ({
   text,
   cells,
   results: null, // what the model suggested, best first; null: nobody asked yet
-  language: null,
   failed: null,
   added: new Map(), // labels by uri that the cataloguer added
   excluded: new Map(), // names by uri that must not be suggested
@@ -39,7 +38,6 @@ export async function suggest(record, settings, options) {
   try {
     const found = await post(project(model, "suggest"), body, options);
     record.results = found.results.map((item, rank) => ({ ...item, rank }));
-    record.language = found.language;
     record.failed = null;
   } catch (error) {
     if (error.name !== "AbortError") record.failed = error.message;

@@ -26,7 +26,6 @@ export default {
   drop: "Datei loslassen, um sie zu lesen",
   words: ["{n} Wort", "{n} Wörter"],
   fields_hint: "Die erste Zeile gilt als das Feld „{field}“.",
-  detected: "Sprache: {language}",
   suggestions: "Vorschläge",
   empty: "Hier erscheinen Vorschläge, sobald Sie Text eingeben oder einfügen.",
   none_found: "Das Modell schlägt für diesen Text nichts vor.",

@@ -26,7 +26,6 @@ export default {
   drop: "Drop the file to read it",
   words: ["{n} word", "{n} words"],
   fields_hint: "The first line counts as the field “{field}”.",
-  detected: "Language: {language}",
   suggestions: "Suggestions",
   empty: "Suggestions appear here while you type or paste.",
   none_found: "The model suggests nothing for this text.",
