@@ -26,6 +26,7 @@ from tailwise.text.rows import (
 from tailwise.text.terms import (
     Cut,
     Folding,
+    KnownTerms,
     Limits,
     into_pieces,
     into_words,
@@ -88,6 +89,7 @@ class TextFeatures(TextRows):
     hashes_: np.ndarray
     idf_: np.ndarray
     fields_: dict[str, float]
+    _tables: tuple[np.ndarray, dict[str, KnownTerms]] | None = None
 
     _parameters = {
         "word_ngrams": Integer(low=1, high=10),
@@ -187,24 +189,33 @@ class TextFeatures(TextRows):
         parts = [self._weigh(block, by_field) for block in self._blocks(self.fields_)]
         return parts[0] if len(parts) == 1 else unit_rows(sparse.csr_array(sparse.hstack(parts, format="csr")))
 
+    @property
+    def field_names(self) -> list[str]:
+        """The fields that are told apart."""
+        return list(self.fields_)
+
     def _weigh(self, block: _Block, by_field: dict[str, Sequence[str]]) -> sparse.csr_array:
         """The rows of one block of columns, of unit length."""
-        own = slice(*self.groups_[block.group])
+        known = self._known(block.group)
         rows = [
-            weigh_terms(
-                by_field[field],
-                block.cut,
-                self.hashes_[own],
-                self.idf_[own],
-                sublinear=self.sublinear_tf,
-                n_jobs=self.n_jobs,
-            )
+            weigh_terms(by_field[field], block.cut, known, sublinear=self.sublinear_tf, n_jobs=self.n_jobs)
             for field in block.weights
         ]
         if len(rows) == 1:
             return rows[0]
         weighted = [with_values(X, X.data * np.float32(w)) for X, w in zip(rows, block.weights.values(), strict=True)]
         return unit_rows(sparse.csr_array(sum(weighted[1:], weighted[0])))
+
+    def _known(self, group: str) -> KnownTerms:
+        """The terms of a group of columns, to be looked up; kept until other terms are learnt."""
+        # Compared by identity: a copy that learns more shares what was kept here, and has other hashes.
+        if self._tables is None or self._tables[0] is not self.hashes_:
+            self._tables = (self.hashes_, {})
+        tables = self._tables[1]
+        if group not in tables:
+            own = slice(*self.groups_[group])
+            tables[group] = KnownTerms.of(self.hashes_[own], self.idf_[own])
+        return tables[group]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The terms, one a column; pieces of words stand between bars, and separate fields before their terms."""

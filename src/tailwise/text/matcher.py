@@ -96,6 +96,7 @@ class LabelMatcher(TextRows):
     near_indptr_: np.ndarray
     near_labels_: np.ndarray
     known_stems_: np.ndarray
+    _kept: tuple[np.ndarray, Tables] | None = None
 
     def __init__(
         self, language: str | None = None, *, compounds: bool = True, longest: int = 6, n_jobs: int | None = None
@@ -177,7 +178,18 @@ class LabelMatcher(TextRows):
         made.eliminate_zeros()
         return made
 
+    @property
+    def field_names(self) -> list[str]:
+        """The fields that texts had when names were learnt."""
+        return [] if self.fields_ == [ONLY_FIELD] else self.fields_
+
     def _tables(self) -> Tables:
+        """What names are looked up in; kept until other names are learnt, as it takes longer than one text."""
+        if self._kept is None or self._kept[0] is not self.runs_:
+            self._kept = (self.runs_, self._build_tables())
+        return self._kept[1]
+
+    def _build_tables(self) -> Tables:
         keys = np.zeros(table_size(self.runs_.size), np.uint64)
         places = np.empty(keys.size, np.int32)
         build_table(self.runs_, keys, places)

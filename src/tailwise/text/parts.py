@@ -114,6 +114,11 @@ class TextParts(TextRows):
         texts = check_texts(texts)
         return self._beside([part.transform(texts) for part in self.parts_])
 
+    @property
+    def field_names(self) -> list[str]:
+        """Those of the parts, each once."""
+        return list(dict.fromkeys(name for part in self.parts_ for name in part.field_names))
+
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The names that the parts give their columns."""
         del input_features

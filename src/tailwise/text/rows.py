@@ -51,6 +51,11 @@ class TextRows(persistence.Saveable, TransformerMixin, BaseEstimator):
 
     groups_: Groups
 
+    @property
+    def field_names(self) -> list[str]:
+        """The fields of texts that are told apart; none where a text is one whole."""
+        return []
+
     @abstractmethod
     def fit(self, texts: Sequence[str], y: Any = None, *, labels: KnownLabels | None = None) -> Self:
         """Learn from training texts, and from what is known of their ``labels`` where rows are about them."""
