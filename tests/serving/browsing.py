@@ -42,10 +42,16 @@ class Browser:
         """Opens a page with nothing remembered but the language, and waits until it is ready."""
         size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        features = [{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}]
+        features = [
+            {"name": "prefers-color-scheme", "value": scheme},
+            {"name": "prefers-reduced-motion", "value": "reduce"},
+        ]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
         self.driver.get(address)
-        self.run("localStorage.clear(); sessionStorage.clear(); localStorage.setItem('tailwise-interface', arguments[0])", language)
+        self.run(
+            "localStorage.clear(); sessionStorage.clear(); localStorage.setItem('tailwise-interface', arguments[0])",
+            language,
+        )
         self.driver.get(address)
         self.until(lambda: self.run("return document.body.dataset.ready === 'yes'"), "the page is ready")
 

@@ -179,10 +179,14 @@ def test_a_label_is_added_by_a_part_of_its_name(page):
     page.choose("#how-many", "1")
     page.until(lambda: len(taken(page)) == 1, "one label")
     page.find("#add").send_keys("LEUCHTT")
-    page.until(lambda: not page.find("#add-list").get_attribute("hidden") and page.all("#add-list [role=option]"), "found")
+    page.until(
+        lambda: not page.find("#add-list").get_attribute("hidden") and page.all("#add-list [role=option]"), "found"
+    )
     page.find("#add").send_keys(Keys.ESCAPE)
     page.find("#add").send_keys("house")
-    page.until(lambda: [one.split("\n")[0] for one in page.texts("#add-list [role=option]")] == ["lighthouses"], "found")
+    page.until(
+        lambda: [one.split("\n")[0] for one in page.texts("#add-list [role=option]")] == ["lighthouses"], "found"
+    )
     assert page.find("#add").get_attribute("aria-activedescendant") == "add-0"
     page.press(Keys.ENTER)
     page.until(lambda: "lighthouses" in taken(page), "taken")
@@ -336,7 +340,12 @@ def test_the_model_page_shows_what_it_learnt_from_and_how_good_it_is(browser, ho
     browser.show(f"{home}/models/subjects")
     facts = dict(zip(browser.texts("#facts dt"), browser.texts("#facts dd"), strict=True))
     assert facts["labels"] == "8" and int(facts["training records"]) > 200
-    assert [one.split("-h")[0] for one in browser.texts("#evaluation h2")] == ["Metrics", "Calibration", "Coverage", "Glossary"]
+    assert [one.split("-h")[0] for one in browser.texts("#evaluation h2")] == [
+        "Metrics",
+        "Calibration",
+        "Coverage",
+        "Glossary",
+    ]
     assert browser.run("return document.querySelectorAll('#evaluation svg.chart').length") == 3
     rows = browser.texts("#metrics tbody tr")
     recall = next(row for row in rows if row.startswith("recall@5"))
@@ -474,7 +483,9 @@ def test_pairs_are_answered_by_key_one_at_a_time(review):
     assert who == {"test_pairs_are_answered_by_key_one_at_a_"}
     assert "4 answers" in review.text("#me")
     assert review.run("return document.querySelector('#progress').value") > 0
-    times = review.run("return [...document.querySelectorAll('#answers time')].map(e => Date.now() - new Date(e.dateTime))")
+    times = review.run(
+        "return [...document.querySelectorAll('#answers time')].map(e => Date.now() - new Date(e.dateTime))"
+    )
     assert all(0 <= age < 60_000 for age in times)
 
 

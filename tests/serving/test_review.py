@@ -9,19 +9,11 @@ pytest.importorskip("starlette", reason="starlette is not installed: pip install
 pytest.importorskip("sqlalchemy", reason="sqlalchemy is not installed: pip install 'tailwise[audit]'")
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse
 from starlette.testclient import TestClient
 
 from tailwise.audit import Audit, Origin, plan_audit
 from tailwise.serving import review
-
-
-def handlers():
-    async def told(request, error):
-        return JSONResponse({"detail": error.detail}, error.status_code, media_type="application/problem+json")
-
-    return {HTTPException: told}
+from tailwise.serving.app import HANDLERS
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +35,7 @@ def audit(world, tmp_path):
 
 @pytest.fixture
 def client(audit):
-    with TestClient(Starlette(routes=review.routes({"mine": audit}), exception_handlers=handlers())) as made:
+    with TestClient(Starlette(routes=review.routes({"mine": audit}), exception_handlers=HANDLERS)) as made:
         yield made
 
 

@@ -46,7 +46,7 @@ def create_app(service: Service, *, more: Sequence[BaseRoute] = ()) -> Starlette
                 expose_headers=[VERSION_HEADER, "Retry-After"],
             ),
         ],
-        exception_handlers={Problem: _problem, HTTPException: _http, ClientDisconnect: _gone},
+        exception_handlers=HANDLERS,
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
@@ -68,3 +68,7 @@ async def _http(request: Request, error: Any) -> Response:
 async def _gone(request: Request, error: Any) -> Response:
     """Nobody waits for the answer."""
     return Response(status_code=400)
+
+
+HANDLERS: Any = {Problem: _problem, HTTPException: _http, ClientDisconnect: _gone}
+"""What becomes of what is raised."""

@@ -95,7 +95,7 @@ def _review(settings: Settings) -> list[Any]:
 
     review = import_module("tailwise.serving.review")
 
-    return review.routes({name: Audit(path) for name, path in settings.audits.items()})
+    return review.routes({name: Audit.open(path) for name, path in settings.audits.items()})
 
 
 def main() -> int:
