@@ -23,10 +23,10 @@ function bounds(schema) {
 const line = (name, schema, required, about = "") =>
   make("tr", {}, make("td", { class: "text" }, make("code", {}, name), required ? " *" : ""), make("td", { class: "text" }, kind(schema)), make("td", { class: "text" }, [bounds(schema), schema.default !== undefined ? `default ${JSON.stringify(schema.default)}` : "", schema.description ?? about].filter(Boolean).join("; ")));
 
-function table(caption, lines) {
+function table(of, caption, lines) {
   if (!lines.length) return null;
   const head = ["name", "type", "what"].map((name) => make("th", { scope: "col", class: "text" }, name));
-  return make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption }, make("table", {}, make("caption", {}, caption), make("thead", {}, make("tr", {}, head)), make("tbody", {}, lines)));
+  return make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${of}: ${caption}` }, make("table", {}, make("caption", {}, caption), make("thead", {}, make("tr", {}, head)), make("tbody", {}, lines)));
 }
 
 const properties = (schema, prefix = "") => Object.entries(schema?.properties ?? {}).flatMap(([name, one]) => [line(prefix + name, one, schema.required?.includes(name)), ...properties(one.items ?? one, `${prefix}${name}${one.items ? "[]" : ""}.`)]);
@@ -34,15 +34,16 @@ const properties = (schema, prefix = "") => Object.entries(schema?.properties ??
 function operation(path, method, { summary, description, parameters = [], requestBody, responses = {} }) {
   const answer = responses["200"]?.content;
   const [[media, shape] = []] = Object.entries(answer ?? {});
+  const of = `${method} ${path}`;
   const others = Object.entries(responses).filter(([status]) => status !== "200");
   return make(
     "details",
     { class: "operation" },
     make("summary", {}, make("code", { class: `method ${method}` }, method.toUpperCase()), " ", make("code", {}, path), " ", make("span", {}, summary ?? "")),
     description && make("p", {}, description),
-    table("Parameters", parameters.map(({ name, schema, required, in: where }) => line(name, schema, required, where))),
-    Object.entries(requestBody?.content ?? {}).map(([type, { schema }]) => table(`Body, ${type}`, properties(schema))),
-    media && table(`Answer, ${media}`, properties(shape.schema)),
+    table(of, "Parameters", parameters.map(({ name, schema, required, in: where }) => line(name, schema, required, where))),
+    Object.entries(requestBody?.content ?? {}).map(([type, { schema }]) => table(of, `Body, ${type}`, properties(schema))),
+    media && table(of, `Answer, ${media}`, properties(shape.schema)),
     make("p", { class: "soft" }, others.map(([status, { description: said }]) => `${status} ${said}`).join(" · ")),
   );
 }

@@ -41,7 +41,7 @@ function suggestion(item, taken, open, on) {
   const link = item.link || authority(uri).link;
   const box = make("input", { type: "checkbox", "aria-label": t("take", { label }), change: () => on.take(item, box.checked) });
   box.checked = taken;
-  const facts = [notation && notation !== label && make("span", { class: "notation" }, notation), link ? make("a", { href: link, target: "_blank", rel: "noopener noreferrer", "aria-label": t("open_vocabulary", { label }) }, shorter(uri)) : uri !== label && make("span", {}, shorter(uri))];
+  const facts = [notation && notation !== label && make("span", { class: "notation" }, notation), link ? make("a", { href: link, target: "_blank", rel: "noopener noreferrer", title: t("open_vocabulary", { label }) }, shorter(uri)) : uri !== label && make("span", {}, shorter(uri))];
   return make(
     "li",
     { "data-uri": uri, class: [taken && "taken", item.added && "added"].filter(Boolean).join(" ") || null },

@@ -31,7 +31,7 @@ async function alone(work) {
 async function next() {
   ({ question, progress } = await post(address("next"), { reviewer }));
   draw();
-  await drawHistory();
+  drawHistory();
 }
 
 const answer = (verdict) =>
@@ -56,7 +56,7 @@ const undo = () =>
     question = found.question;
     if (last) announce(t("undone", { answer: t(last.answer), label: last.label }));
     draw();
-    return drawHistory();
+    return void drawHistory();
   });
 
 function draw() {
@@ -83,9 +83,14 @@ function draw() {
   $("#question").focus({ preventScroll: true });
 }
 
+let drawing = 0;
+
+/** Who said what when; nobody waits for it. */
 async function drawHistory() {
+  const mine = ++drawing;
   const asked = new URLSearchParams({ limit: "20", ...($("#everyone").checked ? {} : { reviewer }) });
-  const { answers } = await get(`${address("history")}?${asked}`);
+  const { answers } = await get(`${address("history")}?${asked}`).catch(() => ({ answers: null }));
+  if (!answers || mine !== drawing) return;
   const lines = answers.map(({ answer: said, label, text, reviewer: who, time, withdrawn }) =>
     make("tr", { class: withdrawn ? "withdrawn" : null, title: withdrawn ? t("withdrawn") : null }, make("td", { class: "text" }, t(said), withdrawn ? make("small", {}, ` (${t("withdrawn")})`) : null), make("td", { class: "text" }, label), make("td", { class: "text" }, text.split(/[\r\n]/)[0]), make("td", { class: "text" }, who), make("td", {}, make("time", { datetime: time }, moment(time)))),
   );
@@ -118,11 +123,11 @@ $("#who").addEventListener("submit", (event) => {
 });
 for (const button of document.querySelectorAll("[data-answer]")) button.addEventListener("click", () => answer(button.dataset.answer));
 $("#undo").addEventListener("click", undo);
-$("#everyone").addEventListener("change", () => alone(drawHistory));
+$("#everyone").addEventListener("change", drawHistory);
 document.addEventListener("language", () => {
   document.title = `${t("review")} ${audit} · tailwise`;
   if (progress) draw();
-  if (reviewer) alone(drawHistory);
+  if (reviewer) drawHistory();
 });
 onKeys({ y: () => answer("yes"), j: () => answer("yes"), n: () => answer("no"), u: () => answer("unsure"), z: undo, Backspace: undo });
 
