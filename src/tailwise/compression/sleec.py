@@ -236,7 +236,11 @@ class SLEEC(XMCModel):
         voters = self._voters(x)
         has_label = self.labels_[:, [label]].toarray().ravel() > 0
         parts = [
-            Part(f"training row {self.row_numbers_[row]}, {count:g} votes", float(count / voters.data.sum()))
+            Part(
+                f"training row {self.row_numbers_[row]}, {count:g} votes",
+                float(count / voters.data.sum()),
+                row=int(self.row_numbers_[row]),
+            )
             for row, count in zip(voters.indices, voters.data, strict=True)
             if has_label[row]
         ]

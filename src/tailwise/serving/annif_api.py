@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from starlette.responses import JSONResponse
@@ -12,6 +13,7 @@ from tailwise.serving import schemas as s
 from tailwise.serving.batching import Text
 from tailwise.serving.beyond import SUGGEST_BODY, suggest_json
 from tailwise.serving.bodies import JSON, MULTIPART, URLENCODED, media_type
+from tailwise.serving.learning import check_learns, enqueue, records_of
 from tailwise.serving.operations import WRITE, Call, Operation
 from tailwise.serving.problems import Problem
 from tailwise.serving.served import Served
@@ -105,15 +107,22 @@ async def _suggest(
 
 async def learn(call: Call) -> Any:
     """New records, learnt in the background."""
-    raise Problem(
-        403, "learning is not allowed here; start the service with --allow-learn", title="Learning not allowed"
-    )
+    served = call.service.shelf.find(call.path["project_id"])
+    if not call.service.settings.allow_learn:
+        raise Problem(
+            403, f"{served.id} does not learn here; start the service with --allow-learn", title="Learning not allowed"
+        )
+    check_learns(served)
+    records = records_of(served, call.body)
+    if records:
+        await asyncio.to_thread(enqueue, served.source.path, records)
+        call.service.learning.start(served.source.path)
 
 
 async def detect_language(call: Call) -> Any:
     """How probable each of some languages is."""
     try:
-        scores = language_scores(call.body["text"], call.body["languages"])
+        scores = await call.service.batcher.run(language_scores, call.body["text"], call.body["languages"])
     except InvalidInput:
         raise Problem(400, "unsupported candidate languages", title="Bad Request") from None
     return {"results": [{"language": language, "score": score} for language, score in scores.items()]}

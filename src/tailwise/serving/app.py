@@ -14,14 +14,18 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from tailwise.serving import annif_api, documentation, health, web
+from tailwise.serving import annif_api, card, documentation, explaining, health, labels, records, web
 from tailwise.serving.around import Around
 from tailwise.serving.operations import Operation
 from tailwise.serving.problems import Problem
 from tailwise.serving.service import Service
 from tailwise.serving.suggesting import VERSION_HEADER
 
-OPERATIONS: list[Operation] = [*annif_api.OPERATIONS, *health.OPERATIONS, *documentation.OPERATIONS]
+OPERATIONS: list[Operation] = [
+    operation
+    for part in (annif_api, explaining, records, labels, card, health, documentation)
+    for operation in part.OPERATIONS
+]
 """All that can be asked."""
 
 

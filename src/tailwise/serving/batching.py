@@ -172,7 +172,7 @@ def _rank(questions: list[Question]) -> list[Ranking]:
     served = questions[0].served
     # The best k are the first of the best k + 1: everybody gets the beginning of what most was asked for.
     top: TopK = served.tagger.predict_topk(
-        _rows([question.text for question in questions]), max(q.k for q in questions)
+        rows_of([question.text for question in questions]), max(q.k for q in questions)
     )
     rankings = []
     for row, question in enumerate(questions):
@@ -181,7 +181,8 @@ def _rank(questions: list[Question]) -> list[Ranking]:
     return rankings
 
 
-def _rows(texts: list[Any]) -> Any:
+def rows_of(texts: list[Any]) -> Any:
+    """Texts of one group as models take them."""
     if isinstance(texts[0], str):
         return texts
     return Texts({name: [text[name] for text in texts] for name in texts[0]})

@@ -38,7 +38,7 @@ async def suggest_json(call: Call, served: Served) -> Any:
         frozenset(body.get("exclude", ())),
         body.get("assign"),
     )
-    language = names_language(served, text, body.get("language"))
+    language = await names_language(call, served, text, body.get("language"))
     names = served.names(language)
     others = {one: served.names(one) for one in body.get("languages") or ()}
     chosen = choose(served, (await rank(call, served, [text], wish))[0], wish)

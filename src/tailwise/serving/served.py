@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +29,9 @@ class Served:
         self.id, self.source, self.tagger, self.version, self.stamp = project_id, source, tagger, version, stamp
         self.modified = datetime.fromtimestamp(stamp[1] / 1e9, UTC)
         self.counts: list[int] = np.asarray(tagger.label_counts_).tolist()
+        self.lengths: np.ndarray | None = None
+        """Of the training records' words, once they were asked for."""
+        self._typed: Any = None
 
     @classmethod
     def open(cls, project_id: str, source: ModelSource) -> Served:
@@ -115,6 +119,12 @@ class Served:
     def inverse_propensity(self) -> np.ndarray:
         """1/p of each label: how much more often it is right than recorded."""
         return 1.0 / np.asarray(self.tagger.propensity_.propensity_, np.float64)
+
+    def typed(self, make: Callable[[Served], Any]) -> Any:
+        """What names are looked up in as people type: made on the first use."""
+        if self._typed is None:
+            self._typed = make(self)
+        return self._typed
 
     def label(self, uri: str) -> int:
         """The column of a label by its id; a problem where the model does not have it."""

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from starlette.requests import Request
 
 from tailwise.serving.batching import Batcher
+from tailwise.serving.learning import Learning
 from tailwise.serving.metrics import Metrics
 from tailwise.serving.operations import OPEN, WRITE
 from tailwise.serving.problems import Problem
@@ -29,6 +30,7 @@ class Service:
         self.metrics = Metrics()
         self.shelf.on_change = self.metrics.model_changed
         self._refreshing = asyncio.Lock()
+        self.learning = Learning()
         self.batcher = Batcher(
             max_waiting=settings.max_waiting,
             max_batch=settings.max_batch,
@@ -57,6 +59,9 @@ class Service:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """While the service runs, folders are watched."""
+        if self.settings.allow_learn:
+            for served in self.shelf.all():
+                self.learning.start(served.source.path)
         watcher = asyncio.create_task(self._watch())
         try:
             yield

@@ -125,15 +125,17 @@ def with_metadata(served: Served, text: str, metadata: dict[str, str]) -> Text:
     return "\n".join([*known, text])
 
 
-def names_language(served: Served, text: Text, asked: str | None) -> str | None:
+async def names_language(call: Call, served: Served, text: Text, asked: str | None) -> str | None:
     """The language that names are given in: the one asked for; else, of several, that of the text."""
-    if asked:
-        return asked
-    if len(served.languages) < 2:
-        return next(iter(served.languages), None)
+    if asked or len(served.languages) < 2:
+        return asked or next(iter(served.languages), None)
+    return await call.service.batcher.run(_detect, text, served.languages)
+
+
+def _detect(text: Text, languages: list[str]) -> str:
     whole = text if isinstance(text, str) else "\n".join(text.values())
     try:
-        return detect_language(whole, served.languages) or served.languages[0]
+        return detect_language(whole, languages) or languages[0]
     except InvalidInput:
         # A language of the vocabulary that the detector does not know.
-        return served.languages[0]
+        return languages[0]

@@ -14,10 +14,12 @@ from tailwise.parameters import Flag, Integer, OrNone, check_parameters
 from tailwise.persistence.checks import check_exact, check_finite, check_strings, check_that
 from tailwise.rows import smooth_idf, unit_rows, with_values
 from tailwise.text.fields import FieldChoice, check_weights, weigh_fields
+from tailwise.text.places import field_places, find_terms
 from tailwise.text.rows import (
     CountOrShare,
     KnownLabels,
     Lengths,
+    Spans,
     TextRows,
     Words,
     check_groups,
@@ -223,10 +225,36 @@ class TextFeatures(TextRows):
         self._check_is_fitted()
         names: list[str] = []
         for block in self._blocks(self.fields_):
-            before = "" if block.field is None else f"{block.field}: "
-            bar = "|" if block.kind == "pieces" else ""
-            names += [f"{before}{bar}{term}{bar}" for term in self.vocabulary_[slice(*self.groups_[block.group])]]
+            names += map(block.named, self.vocabulary_[slice(*self.groups_[block.group])])
         return np.array(names, dtype=object)
+
+    def column_names(self, columns: Sequence[int]) -> list[str]:
+        """The names of some columns, as ``get_feature_names_out`` has them."""
+        self._check_is_fitted()
+        groups = {block.group: block for block in self._blocks(self.fields_)}
+        named = []
+        for column in columns:
+            group = next(name for name, (first, last) in self.groups_.items() if first <= column < last)
+            named.append(groups[group].named(self.vocabulary_[column]))
+        return named
+
+    def spans(self, text: Sequence[str], columns: Sequence[int]) -> Spans:
+        """Every place of the terms that ``columns`` are, runs of words from the first to the last of them.
+
+        >>> features = TextFeatures(2, min_df=1).fit(["law of the sea"])
+        >>> features.spans(["The Sea, the sea!"], [features.vocabulary_.index("the sea")])
+        {6: [(0, 7), (9, 16)]}
+        """
+        self._check_is_fitted()
+        found: Spans = {}
+        pieces = field_places(text, list(self.fields_))
+        for block in self._blocks(self.fields_):
+            first, last = self.groups_[block.group]
+            wanted = {int(self.hashes_[column]): column for column in columns if first <= column < last}
+            for field in block.weights if wanted else ():
+                for column, place in find_terms(*pieces[field], block.cut, wanted):
+                    found.setdefault(column, []).append(place)
+        return {column: sorted(places) for column, places in found.items()}
 
     def words_in_order(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """The columns of the words of each text in their order, unknown ones left out, and where each text begins."""
@@ -287,6 +315,12 @@ class _Block(NamedTuple):
         """What the terms are learnt from."""
         chosen = {field: by_field[field] for field in self.weights}
         return Texts(chosen) if len(chosen) > 1 else next(iter(chosen.values()))
+
+    def named(self, term: str) -> str:
+        """The column of a term: pieces of words stand between bars, and a separate field before its terms."""
+        before = "" if self.field is None else f"{self.field}: "
+        bar = "|" if self.kind == "pieces" else ""
+        return f"{before}{bar}{term}{bar}"
 
     @property
     def group(self) -> str:

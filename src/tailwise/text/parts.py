@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from tailwise.data.texts import check_texts
+from tailwise.data.texts import Texts, check_texts, in_fields
 from tailwise.errors import InvalidInput
 from tailwise.parameters import Component, Constraint, OrNone, check_parameters
 from tailwise.persistence.checks import check_kind, check_that
 from tailwise.rows import with_values
-from tailwise.text.rows import Groups, KnownLabels, TextRows, groups_of
+from tailwise.text.rows import Groups, KnownLabels, Spans, TextRows, groups_of
 from tailwise.validation import check_number
 
 TEXT_ROWS = Component(TextRows, "TextFeatures, TextParts, Sequences", "TextFeatures()")
@@ -111,8 +111,37 @@ class TextParts(TextRows):
     def transform(self, texts: Sequence[str]) -> sparse.csr_array:
         """Rows (n_texts, n_columns), float32: those of each part, side by side."""
         self._check_is_fitted()
-        texts = check_texts(texts)
+        texts = self._told_apart(check_texts(texts))
         return self._beside([part.transform(texts) for part in self.parts_])
+
+    def _told_apart(self, texts: Sequence[str]) -> Sequence[str]:
+        """Plain strings in the fields of all parts: one that reads titles alone takes no whole text for a title."""
+        fields = self.field_names
+        return texts if isinstance(texts, Texts) or len(fields) < 2 else Texts(in_fields(texts, fields))
+
+    def column_names(self, columns: Sequence[int]) -> list[str]:
+        """The names that the parts give some columns."""
+        named: dict[int, str] = {}
+        for part, first, own in self._shared_out(columns):
+            named |= zip([first + column for column in own], part.column_names(own), strict=True)
+        return [named[column] for column in columns]
+
+    def spans(self, text: Sequence[str], columns: Sequence[int]) -> Spans:
+        """Where the parts find what their columns come from."""
+        return {
+            first + column: places
+            for part, first, own in self._shared_out(columns)
+            for column, places in part.spans(self._told_apart(text), own).items()
+        }
+
+    def _shared_out(self, columns: Sequence[int]) -> Iterator[tuple[TextRows, int, list[int]]]:
+        """The parts that some of ``columns`` are of: each with its first column, and its own as it counts them."""
+        first = 0
+        for part in self.parts_:
+            own = [column - first for column in columns if first <= column < first + part.n_columns_]
+            if own:
+                yield part, first, own
+            first += part.n_columns_
 
     @property
     def field_names(self) -> list[str]:
