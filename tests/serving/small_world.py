@@ -24,7 +24,9 @@ SUBJECTS = {
     "oysters": ("Austern", "639.4", 5, "oyster shell pearl reef"),
 }
 """Names in English and in German, a notation, how many records have it, and the words that speak for it."""
-TEXT = "Cod and whales \U0001f40b in the law\nThe catch of a trawler, the quota for cod, a harpoon, blubber and the reef."
+TEXT = (
+    "Cod and whales \U0001f40b in the law\nThe catch of a trawler, the quota for cod, a harpoon, blubber and the reef."
+)
 
 
 def uri(name: str) -> str:

@@ -24,7 +24,7 @@ class ModelSource:
     language: str | None = None
     """Of the texts, as Annif tells it of projects."""
     evaluation: Path | None = None
-    """What ``tailwise evaluate --json`` printed; by default ``evaluation.json`` in the model's folder."""
+    """What ``tailwise report --keep`` wrote; by default ``evaluation.json`` in the model's folder."""
 
 
 @dataclass(frozen=True)

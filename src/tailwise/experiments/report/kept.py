@@ -66,9 +66,8 @@ def keep(trial: Trial, judged: Judged, folder: Path, k: int) -> Path:
     return path
 
 
-def read(folder: Path) -> Kept | None:
-    """What was kept in a model's folder; None where nothing was."""
-    path = folder / FILE
+def read(path: Path) -> Kept | None:
+    """What was kept in the file ``path``; None where there is none."""
     if not path.exists():
         return None
     try:
@@ -138,12 +137,12 @@ def parts(kept: Kept, name: str) -> list[tuple[str, str, str]]:
     ]
 
 
-def shown(folder: Path, name: str | None = None) -> dict[str, Any] | None:
-    """What is kept in a model's folder, as numbers and as sections of a page; None where nothing is.
+def shown(path: Path, name: str, version: str) -> dict[str, Any] | None:
+    """What is kept in the file ``path`` of the model called ``name``, as numbers and as sections of a page, or None.
 
-    ``current`` says whether it was this state of the model that was judged.
+    ``current`` says whether it was this ``version`` of the model, the digest of its manifest, that was judged.
     """
-    kept = read(folder)
+    kept = read(path)
     if kept is None:
         return None
     return plain(
@@ -151,14 +150,11 @@ def shown(folder: Path, name: str | None = None) -> dict[str, Any] | None:
             "data": kept.data,
             "rows": kept.metrics.n_rows,
             "made": kept.made,
-            "current": kept.model == read_manifest(folder).get("sha256"),
+            "current": kept.model == version,
             "k": kept.k,
             "metrics": kept.metrics.to_dict()["metrics"],
             "calibration": kept.calibration,
             "coverage": {"k": kept.ks, "value": kept.coverage},
-            "sections": [
-                {"id": anchor, "title": heading, "html": html}
-                for anchor, heading, html in parts(kept, folder.name if name is None else name)
-            ],
+            "sections": [{"id": anchor, "title": heading, "html": html} for anchor, heading, html in parts(kept, name)],
         }
     )

@@ -9,23 +9,30 @@ const SVG = "http://www.w3.org/2000/svg";
 
 export const percent = (score) => (score > 0 && score < 0.01 ? "<1" : number(Math.round(100 * Math.min(1, Math.max(0, score)))));
 
-/** How rare a label is, as three small bars and the number of its training records. */
-export function rarityMark({ rarity, count }) {
-  const name = t(rarity === "tail" ? "tail_label" : rarity);
-  const told = rarity === "unseen" ? name : t("rarity", { rarity: name, n: count });
+/** How often labels came in training, as three small bars. */
+export function rarityIcon(rarity) {
   const icon = document.createElementNS(SVG, "svg");
-  for (const [key, value] of Object.entries({ viewBox: "0 0 16 14", width: 16, height: 14, "aria-hidden": "true" })) icon.setAttribute(key, value);
+  for (const [key, value] of Object.entries({ viewBox: "0 0 16 14", width: 16, height: 14, "aria-hidden": "true", class: `rare-${rarity}` })) icon.setAttribute(key, value);
   for (let bar = 0; bar < 3; bar++) {
     const box = document.createElementNS(SVG, "rect");
     const height = 4 + 5 * bar;
     for (const [key, value] of Object.entries({ x: 6 * bar, y: 14 - height, width: 4, height, class: bar < BARS[rarity] ? "full" : "hollow" })) box.setAttribute(key, value);
     icon.append(box);
   }
-  return make("span", { class: "rarity", "data-rarity": rarity, title: told }, icon, make("span", { class: "unseen" }, told), make("span", { "aria-hidden": "true" }, count === undefined ? "" : number(count)));
+  return icon;
+}
+
+const rarityName = (rarity) => t(rarity === "tail" ? "tail_label" : rarity);
+
+/** How rare a label is: the bars, and the number of its training records. */
+export function rarityMark({ rarity, count }) {
+  const name = rarityName(rarity);
+  const told = rarity === "unseen" ? name : t("rarity", { rarity: name, n: count });
+  return make("span", { class: "rarity", "data-rarity": rarity, title: told }, rarityIcon(rarity), make("span", { class: "unseen" }, told), make("span", { "aria-hidden": "true" }, count === undefined ? "" : number(count)));
 }
 
 /** What the marks mean. */
-export const rarityLegend = () => Object.keys(BARS).map((rarity) => make("span", { "data-rarity": rarity }, rarityMark({ rarity, count: 0 }).firstChild, " ", t(rarity === "tail" ? "tail_label" : rarity)));
+export const rarityLegend = () => Object.keys(BARS).map((rarity) => make("span", {}, rarityIcon(rarity), " ", rarityName(rarity)));
 
 function scoreBar(item) {
   if (item.score === undefined || item.score === null) return make("span", { class: "score own" }, t("yours"));

@@ -314,6 +314,7 @@ function drawKnobs() {
   $("#legend").replaceChildren(t("legend"), " ", ...rarityLegend());
   $("#names-knob").hidden = (card.languages ?? []).length < 2;
   $("#tail-knob").hidden = !card.tail;
+  $("#similar").hidden = !card.similar;
   const format = $("#format").value || localStorage.getItem(KEPT.format) || "list";
   $("#format").replaceChildren(...Object.keys(FORMATS).map((name) => option(name, t(`format_${name}`), name in FORMATS ? format : "list")));
 }
