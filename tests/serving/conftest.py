@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from tailwise import Bonsai, DiSMEC, Tagger, TextFeatures, Vocabulary
+from tailwise import Bonsai, DiSMEC, Tagger, TextFeatures
 from tailwise.data import Texts
 from tailwise.serving.app import create_app
 from tailwise.serving.service import Service
