@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -63,7 +64,7 @@ def serve(
     from tailwise.errors import import_extra
 
     for module in ("starlette", "uvicorn", "httptools", "multipart", "prometheus_client", "jsonschema"):
-        import_extra(module, "serve", "the service")
+        import_extra(module, "serve", "the service", _is_there)
     settings = _settings(models or [], config, token_file, token)
     from tailwise.serving.settings import with_given
 
@@ -84,6 +85,12 @@ def serve(
         output.emit_json(facts) if as_json else output.emit_facts(facts)
         return
     _run(settings)
+
+
+def _is_there(module: str) -> None:
+    """Not imported yet: it is told what it needs to know before that."""
+    if find_spec(module) is None:
+        raise ModuleNotFoundError(module)
 
 
 def _settings(models: list[Path], config: Path | None, token_file: Path | None, token: bool) -> Settings:

@@ -1,7 +1,7 @@
 """Counts and times for Prometheus, right with several workers: each writes its own, and any of them adds them up.
 
 prometheus_client keeps the numbers of each process in a mapped file where ``PROMETHEUS_MULTIPROC_DIR`` says, which
-:mod:`tailwise.serving.workers` sets before workers start; a counter of a worker that died keeps what it had.
+:mod:`tailwise.serving.workers` sets before it is imported; a counter of a worker that died keeps what it had.
 """
 
 from __future__ import annotations

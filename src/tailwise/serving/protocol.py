@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-HEADER_SECONDS = 10.0
+HEADER_SECONDS = float(os.environ.get("TAILWISE_SERVE_HEAD_SECONDS", "10"))
 """In which a request's head must have arrived once it has begun."""
 MOST_HEADER_BYTES = 65_536
 

@@ -1,18 +1,12 @@
-"""One worker: opens the models and answers on a socket that it was given; ``python -m tailwise.serving.worker``.
-
-Standard input holds the settings as JSON, and says by its end that whoever started the worker is gone.
-"""
+"""One worker: opens the models and answers on a socket that all workers share."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import signal
 import socket
-import sys
-from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -23,66 +17,60 @@ from tailwise.serving.app import create_app
 from tailwise.serving.logs import set_up_logs
 from tailwise.serving.protocol import PatientProtocol
 from tailwise.serving.service import Service
-from tailwise.serving.settings import ModelSource, Settings
+from tailwise.serving.settings import Settings
 
 BACKLOG = 2048
 READY = b"ready\n"
+CANNOT_START = 3
+"""The exit status of a worker that cannot open its models."""
 _log = logging.getLogger("tailwise.serving")
-
-
-def encode(settings: Settings) -> str:
-    """Settings as JSON, for a worker."""
-    return json.dumps(
-        {**vars(settings), "models": {name: vars(one) for name, one in settings.models.items()}}, default=str
-    )
-
-
-def decode(text: str) -> Settings:
-    """What :func:`encode` made."""
-    found: dict[str, Any] = json.loads(text)
-    models = {}
-    for name, one in found.pop("models").items():
-        paths = {key: Path(one.pop(key)) for key in ("path", "evaluation") if one[key] is not None}
-        models[name] = ModelSource(**{**one, **paths})
-    folders = tuple(map(Path, found.pop("folders")))
-    audits = {name: Path(path) for name, path in found.pop("audits").items()}
-    return Settings(models=models, folders=folders, audits=audits, origins=tuple(found.pop("origins")), **found)
 
 
 class Server(uvicorn.Server):
     """uvicorn's server, which accepts one connection at a time, so that workers share them evenly."""
+
+    def __init__(self, config: uvicorn.Config, mouth: int) -> None:
+        super().__init__(config)
+        self._mouth = mouth
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen; asyncio takes as many connections at once as its backlog, and the kernel's is set again after."""
         await super().startup(sockets=sockets)
         for one in sockets or ():
             one.listen(BACKLOG)
-        os.write(1, READY)
-
-    def install_signal_handlers(self) -> None:
-        """Those of :func:`main` stand."""
+        os.write(self._mouth, READY)
 
 
-async def serve(settings: Settings, listening: socket.socket) -> None:
-    """Answer until told to end."""
+async def serve(settings: Settings, listening: socket.socket, mouth: int) -> None:
+    """Answer until told to end, or until whoever started the worker is gone; ``mouth`` is told when it is ready."""
     service = Service(settings)
     service.shelf.open()
-    app = create_app(service, more=_review(settings))
     config = uvicorn.Config(
-        app, http=PatientProtocol, loop="asyncio", ws="none", log_config=None, access_log=False, backlog=1,
-        lifespan="on", server_header=False, timeout_keep_alive=30, timeout_graceful_shutdown=20,
-    )  # fmt: skip
-    server = Server(config)
+        create_app(service, more=_review(settings)),
+        http=PatientProtocol,
+        loop="asyncio",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        backlog=1,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=20,
+    )
+    server = Server(config, mouth)
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGHUP, lambda: loop.create_task(service.refresh()))
-    loop.add_reader(sys.stdin.fileno(), _end_with_parent, server, loop)
+    orphan = loop.create_task(_end_with_parent(server))
     await server.serve([listening])
+    orphan.cancel()
 
 
-def _end_with_parent(server: uvicorn.Server, loop: asyncio.AbstractEventLoop) -> None:
-    if not os.read(sys.stdin.fileno(), 1):
-        loop.remove_reader(sys.stdin.fileno())
-        server.should_exit = True
+async def _end_with_parent(server: uvicorn.Server) -> None:
+    parent = os.getppid()
+    while os.getppid() == parent:
+        await asyncio.sleep(1.0)
+    server.should_exit = True
 
 
 def _review(settings: Settings) -> list[Any]:
@@ -94,24 +82,18 @@ def _review(settings: Settings) -> list[Any]:
     from tailwise.audit import Audit
 
     review = import_module("tailwise.serving.review")
-
     return review.routes({name: Audit.open(path) for name, path in settings.audits.items()})
 
 
-def main() -> int:
-    """Read the settings, open the models, answer; exit status 3 where a model cannot be opened."""
-    settings = decode(sys.stdin.readline())
+def main(settings: Settings, listening: socket.socket, mouth: int) -> int:
+    """Open the models and answer; returns the exit status of the process."""
     set_up_logs()
     set_progress(False)
+    # Workers have a core each.
     set_jobs(1)
-    listening = socket.socket(fileno=int(sys.argv[1]))
     try:
-        asyncio.run(serve(settings, listening))
+        asyncio.run(serve(settings, listening, mouth))
     except (TailwiseError, OSError) as error:
         _log.error("the worker cannot start", extra={"reason": str(error)})
-        return 3
+        return CANNOT_START
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
