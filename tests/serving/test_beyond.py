@@ -35,7 +35,9 @@ def test_names_in_several_languages(client):
 
 def test_language_of_names_is_that_of_the_text(client):
     german = client.post(f"{PROJECT}/suggest", json={"text": "Das ist ein Text über die Fischerei und das Meer"}).json()
-    english = client.post(f"{PROJECT}/suggest", json={"text": "This is a text about the catch of cod in the sea"}).json()
+    english = client.post(
+        f"{PROJECT}/suggest", json={"text": "This is a text about the catch of cod in the sea"}
+    ).json()
     assert (german["language"], english["language"]) == ("de", "en")
     assert english["results"][0]["label"] == "fish"
 

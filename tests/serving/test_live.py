@@ -27,7 +27,9 @@ def until(holds, seconds=30):
 
 
 def workers_of(service):
-    return [int(pid) for pid in Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children").read_text().split()]
+    return [
+        int(pid) for pid in Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children").read_text().split()
+    ]
 
 
 def counted(service, line):
