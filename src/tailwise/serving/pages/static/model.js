@@ -13,7 +13,8 @@ function draw() {
   const { trained = {}, evaluation } = card;
   $("#name").textContent = card.name ?? card.id;
   document.title = `${card.name ?? card.id} · tailwise`;
-  $("#what").replaceChildren(t("what_model"), " ", make("code", {}, card.model));
+  $("#what summary").textContent = card.model.split("(")[0];
+  $("#what pre").textContent = card.model;
   const yes = (value) => t(value ? "yes_word" : "no_word");
   const facts = [
     ["fact_rows", trained.rows],

@@ -92,8 +92,9 @@ const on = {
       unmark();
       return draw();
     }
-    const mine = (opened = { uri: item.uri, element: null });
+    const mine = (opened = { uri: item.uri, element: make("p", { class: "why soft" }, t("working")) });
     mark();
+    draw();
     try {
       const element = await explanation(settings.model, record.text, item.uri, settings.language);
       if (opened !== mine) return undefined;

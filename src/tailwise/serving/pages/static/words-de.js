@@ -125,7 +125,6 @@ export default {
   key_escape: "schließen, Markierung aufheben",
   key_help: "diese Liste",
 
-  what_model: "Modell:",
   evaluated_on: ["An {n} Datensatz aus {data}, {when}", "An {n} Datensätzen aus {data}, {when}"],
   not_current: "Beurteilt wurde ein früherer Stand des Modells.",
   not_evaluated: "Dieses Modell wurde noch nicht beurteilt. Mit Datensätzen samt Schlagwörtern, die nicht im Training waren:",

@@ -125,7 +125,6 @@ export default {
   key_escape: "close, unmark",
   key_help: "this list",
 
-  what_model: "Model:",
   evaluated_on: ["On {n} record of {data}, {when}", "On {n} records of {data}, {when}"],
   not_current: "An earlier state of the model was judged.",
   not_evaluated: "This model has not been judged yet. With labelled records that it was not trained on:",
