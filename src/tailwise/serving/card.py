@@ -9,7 +9,6 @@ import numpy as np
 
 from tailwise.display import describe
 from tailwise.errors import ModelFileError
-from tailwise.experiments.report import kept
 from tailwise.persistence import read_manifest
 from tailwise.serving import schemas as s
 from tailwise.serving.labels import rarity_counts
@@ -55,7 +54,9 @@ def _sizes(groups: dict[str, tuple[int, int]]) -> dict[str, int]:
 
 
 def read_evaluation(served: Served) -> Any:
-    """What ``tailwise report --keep`` kept when the model was judged, with the report's parts; None where it was not."""
+    """What ``tailwise report --keep`` kept of the model, with the report's parts; None where nothing was."""
+    from tailwise.experiments.report import kept
+
     try:
         return kept.shown(served.source.evaluation or served.source.path / kept.FILE, served.name, served.version)
     except ModelFileError as error:

@@ -1,4 +1,4 @@
-"""Reviewing an audit over HTTP: the next question, an answer, undo, progress, and who said what when.
+"""An audit as its review page sees it: questions one at a time, answers, undo, progress, and who said what when.
 
 Everything is kept by :class:`~tailwise.audit.Audit`, which any number of servers may share: a question is handed to one
 reviewer (a double to two), answers are only ever added, and taking one back adds a retraction.
@@ -6,59 +6,24 @@ reviewer (a double to two), answers are only ever added, and taking one back add
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
-
-from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from tailwise.audit import VERDICTS, Audit, Question
 from tailwise.audit.records import RETRACTED
 from tailwise.audit.store import check_reviewer
 from tailwise.errors import InvalidInput
-from tailwise.validation import check_choice
+from tailwise.serving.problems import Problem
 
 EXCERPT = 160
 """How many characters of a record the history shows."""
-LATEST = 50
-"""How many answers the history shows unless told otherwise."""
-_LARGEST_BODY = 10_000
 
 
-def routes(audits: Mapping[str, Audit]) -> list[Route]:
-    """The routes under ``/v1/audits`` for audits by their ids; what is wrong raises starlette's ``HTTPException``."""
-    reviews = {name: Review(name, audit) for name, audit in audits.items()}
-
-    def of_one(answer: Callable[[Review, Request, dict[str, Any]], Any]) -> Callable[[Request], Awaitable[Response]]:
-        async def endpoint(request: Request) -> Response:
-            review = reviews.get(request.path_params["audit"])
-            if review is None:
-                known = ", ".join(reviews) or "none"
-                raise HTTPException(404, f"there is no audit {request.path_params['audit']!r}; there are: {known}")
-            body = await _body(request) if request.method == "POST" else {}
-            found = await run_in_threadpool(_told, answer, review, request, body)
-            return Response(status_code=204) if found is None else JSONResponse(found)
-
-        return endpoint
-
-    async def listed(request: Request) -> Response:
-        found = [await run_in_threadpool(_told, Review.summary, review) for review in reviews.values()]
-        return JSONResponse({"audits": found})
-
-    return [
-        Route("/v1/audits", listed, methods=["GET"]),
-        Route("/v1/audits/{audit}", of_one(lambda review, *_: review.progress()), methods=["GET"]),
-        Route("/v1/audits/{audit}/next", of_one(_next), methods=["POST"]),
-        Route("/v1/audits/{audit}/answers", of_one(_answer), methods=["POST"]),
-        Route("/v1/audits/{audit}/undo", of_one(_undo), methods=["POST"]),
-        Route("/v1/audits/{audit}/history", of_one(_history), methods=["GET"]),
-    ]
+def open_reviews(places: Mapping[str, str]) -> dict[str, Review]:
+    """The audits in folders or at database URLs, by their ids; refused where one cannot be opened."""
+    return {name: Review(name, Audit.open(where)) for name, where in places.items()}
 
 
 class Review:
@@ -136,55 +101,28 @@ class Review:
             for one in latest[:limit]
         ]
 
+    def next(self, reviewer: str) -> dict[str, Any]:
+        """The next question for a reviewer, and how far the audit is."""
+        question = self.audit.next_question(self._who(reviewer))
+        return {"question": self.shown(question), "progress": self.progress()}
 
-def _next(review: Review, request: Request, body: dict[str, Any]) -> dict[str, Any]:
-    question = review.audit.next_question(check_reviewer(body.get("reviewer")))
-    return {"question": review.shown(question), "progress": review.progress()}
+    def answer(self, number: int, verdict: str, reviewer: str) -> None:
+        """Add an answer; a problem where the question is not the reviewer's to answer."""
+        who = self._who(reviewer)
+        if not 0 <= number < len(self.questions):
+            raise Problem(400, f"question={number} must be a number from 0 to {len(self.questions) - 1}")
+        try:
+            self.audit.answer(number, verdict, who)
+        except InvalidInput as error:
+            raise Problem(409, str(error)) from error
 
+    def undo(self, reviewer: str) -> dict[str, Any]:
+        """Take back the reviewer's last answer by adding a retraction; the question is theirs again."""
+        question = self.audit.undo(self._who(reviewer))
+        return {"question": self.shown(question), "progress": self.progress()}
 
-def _answer(review: Review, request: Request, body: dict[str, Any]) -> None:
-    number = body.get("question")
-    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(review.questions):
-        raise HTTPException(400, f"question={number!r} must be a number from 0 to {len(review.questions) - 1}")
-    reviewer = check_reviewer(body.get("reviewer"))
-    verdict = check_choice("answer", body.get("answer"), tuple(VERDICTS))
-    try:
-        review.audit.answer(number, verdict, reviewer)
-    except InvalidInput as error:
-        raise HTTPException(409, str(error)) from error
-
-
-def _undo(review: Review, request: Request, body: dict[str, Any]) -> dict[str, Any]:
-    question = review.audit.undo(check_reviewer(body.get("reviewer")))
-    return {"question": review.shown(question), "progress": review.progress()}
-
-
-def _history(review: Review, request: Request, body: dict[str, Any]) -> dict[str, Any]:
-    asked = request.query_params.get("limit", str(LATEST))
-    if not (asked.isascii() and asked.isdigit() and 1 <= int(asked[:6]) <= 1000):
-        raise HTTPException(400, f"limit={asked!r} must be a number from 1 to 1000")
-    return {"answers": review.history(request.query_params.get("reviewer") or None, int(asked))}
-
-
-def _told(answer: Callable[..., Any], *arguments: Any) -> Any:
-    try:
-        return answer(*arguments)
-    except InvalidInput as error:
-        raise HTTPException(400, str(error)) from error
-
-
-async def _body(request: Request) -> dict[str, Any]:
-    raw = bytearray()
-    async for chunk in request.stream():
-        raw += chunk
-        if len(raw) > _LARGEST_BODY:
-            raise HTTPException(
-                413, f"the body is longer than {_LARGEST_BODY:,} bytes; it names a reviewer and an answer"
-            )
-    try:
-        found = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise HTTPException(400, f"the body is no JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise HTTPException(400, f"the body must be a JSON object, not {type(found).__name__}")
-    return found
+    def _who(self, reviewer: str) -> str:
+        try:
+            return check_reviewer(reviewer)
+        except InvalidInput as error:
+            raise Problem(400, str(error)) from error

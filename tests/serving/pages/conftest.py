@@ -19,24 +19,21 @@ def home(world):
     """The address of a service that runs in this process."""
     import uvicorn
 
-    from tailwise.audit import Audit
-    from tailwise.serving import review
     from tailwise.serving.app import create_app
     from tailwise.serving.service import Service
     from tailwise.serving.settings import ModelSource, Settings
 
-    service = Service(Settings(models={"subjects": ModelSource(world / "subjects", name="Subjects")}))
+    models = {"subjects": ModelSource(world / "subjects", name="Subjects")}
+    service = Service(Settings(models=models, audits={"check": str(world / "check")}))
     service.shelf.open()
-    with Audit.open(world / "check") as audit:
-        app = create_app(service, more=review.routes({"check": audit}))
-        server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
-        thread = threading.Thread(target=server.run, daemon=True)
-        thread.start()
-        while not server.started:
-            assert thread.is_alive(), "the service did not start"
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-        server.should_exit = True
-        thread.join(10)
+    server = uvicorn.Server(uvicorn.Config(create_app(service), port=0, log_level="warning"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive(), "the service did not start"
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join(10)
 
 
 @pytest.fixture(scope="session")
