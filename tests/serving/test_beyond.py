@@ -3,10 +3,11 @@
 import json
 
 import pytest
-from .conftest import client_of, uri
 
 from tailwise import load
 from tailwise.label_sets import N_CANDIDATES
+
+from .conftest import client_of, uri
 
 PROJECT = "/v1/projects/subjects"
 TEXT = "On fish\nCod, trawler and a bottle of 𝔤 wine; COD!"

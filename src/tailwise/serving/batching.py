@@ -111,12 +111,22 @@ class Lane:
         if len(self.waiting) >= min(self._expected, self._max_batch):
             self._enough.set()
         if self._worker is None or self._worker.done():
-            self._worker = loop.create_task(self._work())
+            self._worker = loop.create_task(self._work_on())
         return await future
 
     async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What the function returns, in this thread."""
         return await asyncio.get_running_loop().run_in_executor(self.pool, function, *arguments)
+
+    async def _work_on(self) -> None:
+        """Answer as long as anybody waits; what breaks here is told to all who wait, or they would wait for ever."""
+        try:
+            await self._work()
+        except Exception as error:
+            while self.waiting:
+                future = self.waiting.popleft()[1]
+                if not future.done():
+                    future.set_exception(error)
 
     async def _work(self) -> None:
         while self.waiting:
