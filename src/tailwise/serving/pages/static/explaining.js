@@ -2,9 +2,10 @@
 
 import { post, project } from "./api.js";
 import { make } from "./dom.js";
-import { mark } from "./marks.js";
+import { mark, strongestOf } from "./marks.js";
 import { t } from "./words.js";
 
+const HARDLY = 0.02; // of the strongest contribution; what is weaker is not told
 const GROUPS = [
   ["word", "why_words"],
   ["name", "why_names"],
@@ -15,9 +16,9 @@ const GROUPS = [
 /** The explanation of a label as an element; marks the words. */
 export async function explanation(model, text, uri, language) {
   const { parts } = await post(project(model, "explain"), { text, uri, language, limit: 12 });
-  const strongest = Math.max(...parts.map((part) => Math.abs(part.contribution)), 1e-12);
+  const strongest = strongestOf(parts);
   const marked = mark(parts);
-  const groups = GROUPS.map(([kind, key]) => [key, kind, parts.filter((part) => part.part === kind)]).filter(([, , found]) => found.length);
+  const groups = GROUPS.map(([kind, key]) => [key, kind, parts.filter((part) => part.part === kind && Math.abs(part.contribution) >= HARDLY * strongest)]).filter(([, , found]) => found.length);
   return make(
     "div",
     { class: "why" },

@@ -3,6 +3,7 @@
 import { $, make } from "./dom.js";
 
 const LEVELS = 3;
+const FAINT = 0.15; // of the strongest contribution; what is weaker is not marked
 
 /** Places in UTF-16, as JavaScript counts, from places in code points, as the service does. */
 export function utf16Places(text, wanted) {
@@ -20,9 +21,12 @@ export function utf16Places(text, wanted) {
   return places;
 }
 
+/** The largest contribution, for or against. */
+export const strongestOf = (parts) => Math.max(...parts.map((part) => Math.abs(part.contribution)), 1e-12);
+
 /** [{start, end, level}] without overlaps, in order: level 1 to 3 speaks for, -1 against; the strongest wins. */
 export function markedRuns(text, parts) {
-  const strongest = Math.max(...parts.map((part) => Math.abs(part.contribution)), 1e-12);
+  const strongest = strongestOf(parts);
   const places = utf16Places(text, parts.flatMap((part) => part.spans.flat()));
   const levels = new Map();
   for (const { contribution, spans } of parts) {
@@ -43,7 +47,8 @@ export function markedRuns(text, parts) {
 export function mark(parts = []) {
   const field = $("#text");
   const text = field.value;
-  const runs = markedRuns(text, parts.filter((part) => part.spans?.length));
+  const strongest = strongestOf(parts.filter((part) => part.spans?.length));
+  const runs = markedRuns(text, parts.filter((part) => part.spans?.length && Math.abs(part.contribution) >= FAINT * strongest));
   const pieces = [];
   let done = 0;
   for (const { start, end, level } of runs) {

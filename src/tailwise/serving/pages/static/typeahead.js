@@ -52,6 +52,7 @@ export function typeahead(asked, chosen) {
     );
     list.replaceChildren(...(options.length ? options : [make("li", { role: "option", "aria-disabled": "true", "aria-selected": "false", class: "soft" }, t("nothing_found"))]));
     list.hidden = false;
+    list.scrollIntoView({ block: "nearest" });
     field.setAttribute("aria-expanded", "true");
     point(0);
   }, 120);
