@@ -1,13 +1,15 @@
 """What is asked beyond Annif: wishes, explanations with places, similar records, type-ahead, cards."""
 
-import json
-
 import pytest
 
 from tailwise import load
+from tailwise.data import Rows
+from tailwise.experiments.report import kept
+from tailwise.judging import judge
+from tailwise.label_lists import indicator
 from tailwise.label_sets import N_CANDIDATES
 
-from .conftest import client_of, uri
+from .conftest import client_of, records, uri
 
 PROJECT = "/v1/projects/subjects"
 TEXT = "On fish\nCod, trawler and a bottle of 𝔤 wine; COD!"
@@ -130,18 +132,27 @@ def test_cards(client, models, copied):
     assert (card["fields"], card["languages"]) == (["title", "abstract"], ["de", "en"])
     assert (card["tail"], card["assign"], card["similar"], card["learn"]) == (True, True, True, False)
     assert card["evaluation"] is None
-    (copied / "subjects" / "evaluation.json").write_text(json.dumps({"metrics": {"p@1": 1}}))
-    (copied / "other" / "evaluation.json").write_text(json.dumps({"version": "another", "metrics": {}}))
+
+
+def test_a_card_shows_what_a_report_kept(copied):
+    tagger = load(copied / "subjects")
+    texts, labels = records(60)
+    Y, ids = indicator(labels)
+    trial = judge({"subjects": tagger}, Rows("held out", texts, Y, ids, ids), 20)
+    kept.keep(trial, trial.models[0], copied / "subjects", 3)
+    (copied / "other" / kept.FILE).write_text("{}")
     with client_of(copied) as judged:
-        assert judged.get(f"{PROJECT}/card").json()["evaluation"] == {"metrics": {"p@1": 1}}
-        assert judged.get("/v1/projects/other/card").json()["evaluation"] is None
+        shown = judged.get(f"{PROJECT}/card").json()["evaluation"]
+        assert judged.get("/v1/projects/other/card").json()["evaluation"] is None, "damaged, and logged"
+    assert (shown["data"], shown["rows"], shown["k"], shown["current"]) == ("held out", 60, 3, True)
+    assert shown["metrics"]["p@3"]["low"] <= shown["metrics"]["p@3"]["value"] <= shown["metrics"]["p@3"]["high"]
+    assert [part["id"] for part in shown["sections"]] == ["metrics", "calibration", "coverage", "glossary"]
 
 
 @pytest.mark.parametrize("path", ["/", "/models/subjects", "/review/x", "/docs"])
 def test_pages_are_html_without_inline_script(client, path):
     found = client.get(path)
-    if found.status_code == 404:
-        pytest.skip(f"{path} has no page yet")
+    assert found.status_code == 200
     assert found.headers["content-type"].startswith("text/html")
     assert "script-src 'self'" in found.headers["content-security-policy"]
-    assert "onclick" not in found.text
+    assert "onclick" not in found.text and "style=" not in found.text

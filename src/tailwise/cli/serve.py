@@ -40,8 +40,12 @@ def serve(
     token: Annotated[bool, typer.Option("--token", help="Ask for the token on reads too.")] = False,
     allow_learn: Annotated[bool, typer.Option("--allow-learn", help="Let clients send records to learn from.")] = False,
     audits: Annotated[
-        list[Path] | None,
-        typer.Option("--audit", metavar="AUDIT", help="A folder of `tailwise audit plan` to be reviewed on the page."),
+        list[str] | None,
+        typer.Option(
+            "--audit",
+            metavar="AUDIT",
+            help="What `tailwise audit plan` made, to be reviewed: a folder or a database URL.",
+        ),
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Say what would be served and what memory it takes, and end.")
@@ -66,7 +70,7 @@ def serve(
     for module in ("starlette", "uvicorn", "httptools", "multipart", "prometheus_client", "jsonschema"):
         import_extra(module, "serve", "the service", _is_there)
     settings = _settings(models or [], config, token_file, token)
-    from tailwise.serving.settings import with_given
+    from tailwise.serving.settings import audit_id, with_given
 
     settings = with_given(
         settings,
@@ -76,7 +80,7 @@ def serve(
         private=token,
         allow_learn=allow_learn,
         log_texts=log_texts,
-        audits={path.resolve().name: path for path in audits or []},
+        audits={audit_id(where): where for where in audits or []},
     ).checked()
     if check:
         from tailwise.serving.checking import facts_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -12,9 +12,8 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
-from tailwise.serving import annif_api, card, documentation, explaining, health, labels, records, web
+from tailwise.serving import annif_api, audits, card, documentation, explaining, health, labels, records, web
 from tailwise.serving.around import Around
 from tailwise.serving.operations import Operation
 from tailwise.serving.problems import Problem
@@ -23,14 +22,14 @@ from tailwise.serving.suggesting import VERSION_HEADER
 
 OPERATIONS: list[Operation] = [
     operation
-    for part in (annif_api, explaining, records, labels, card, health, documentation)
+    for part in (annif_api, explaining, records, labels, card, audits, health, documentation)
     for operation in part.OPERATIONS
 ]
 """All that can be asked."""
 
 
-def create_app(service: Service, *, more: Sequence[BaseRoute] = ()) -> Starlette:
-    """The application that answers with ``service``, whose models are open; ``more`` routes come before the pages'."""
+def create_app(service: Service) -> Starlette:
+    """The application that answers with ``service``, whose models are open."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -39,7 +38,7 @@ def create_app(service: Service, *, more: Sequence[BaseRoute] = ()) -> Starlette
 
     routes = [operation.route(service) for operation in OPERATIONS]
     app = Starlette(
-        routes=[*routes, *more, *web.routes()],
+        routes=[*routes, *web.routes()],
         middleware=[
             Middleware(Around, service=service),
             Middleware(

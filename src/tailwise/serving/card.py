@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import Any
 
 import numpy as np
 
 from tailwise.display import describe
+from tailwise.errors import ModelFileError
 from tailwise.persistence import read_manifest
 from tailwise.serving import schemas as s
 from tailwise.serving.labels import rarity_counts
 from tailwise.serving.operations import Call, Operation
 from tailwise.serving.served import Served
 
-EVALUATION = "evaluation.json"
-"""What ``tailwise report --keep`` writes into a model's folder."""
 _log = logging.getLogger("tailwise.serving")
 
 
@@ -56,17 +54,14 @@ def _sizes(groups: dict[str, tuple[int, int]]) -> dict[str, int]:
 
 
 def read_evaluation(served: Served) -> Any:
-    """What was kept when the model was judged; None where it was not, or where it was another version of it."""
-    path = served.source.evaluation or served.source.path / EVALUATION
+    """What ``tailwise report --keep`` kept of the model, with the report's parts; None where nothing was."""
+    from tailwise.experiments.report import kept
+
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
+        return kept.shown(served.source.evaluation or served.source.path / kept.FILE, served.name, served.version)
+    except ModelFileError as error:
         _log.warning("the evaluation cannot be read", extra={"project": served.id, "reason": str(error)})
         return None
-    known = found.get("version") if isinstance(found, dict) else None
-    return found if known in (None, served.version) and isinstance(found, dict) else None
 
 
 async def card(call: Call) -> Any:

@@ -7,6 +7,7 @@ import hmac
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 
@@ -17,6 +18,9 @@ from tailwise.serving.operations import OPEN, WRITE
 from tailwise.serving.problems import Problem
 from tailwise.serving.settings import Settings
 from tailwise.serving.shelf import Shelf
+
+if TYPE_CHECKING:
+    from tailwise.serving.review import Review
 
 _log = logging.getLogger("tailwise.serving")
 
@@ -31,6 +35,7 @@ class Service:
         self.shelf.on_change = self.metrics.model_changed
         self._refreshing = asyncio.Lock()
         self.learning = Learning()
+        self.reviews = _open_reviews(settings)
         self.batcher = Batcher(
             max_waiting=settings.max_waiting,
             max_batch=settings.max_batch,
@@ -80,3 +85,12 @@ class Service:
                 await self.refresh()
             except Exception:
                 _log.exception("looking for changed models failed; it is tried again")
+
+
+def _open_reviews(settings: Settings) -> dict[str, Review]:
+    """The audits that are reviewed; nothing of them is loaded where there are none."""
+    if not settings.audits:
+        return {}
+    from tailwise.serving.review import open_reviews
+
+    return open_reviews(settings.audits)

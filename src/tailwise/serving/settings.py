@@ -7,6 +7,7 @@ import tomllib
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from tailwise.errors import InvalidInput
 from tailwise.validation import check_number
@@ -24,7 +25,7 @@ class ModelSource:
     language: str | None = None
     """Of the texts, as Annif tells it of projects."""
     evaluation: Path | None = None
-    """What ``tailwise evaluate --json`` printed; by default ``evaluation.json`` in the model's folder."""
+    """What ``tailwise report --keep`` wrote; by default ``evaluation.json`` in the model's folder."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ class Settings:
     models: dict[str, ModelSource] = field(default_factory=dict)
     folders: tuple[Path, ...] = ()
     """Folders whose every model is served, also those that come later."""
-    audits: dict[str, Path] = field(default_factory=dict)
+    audits: dict[str, str] = field(default_factory=dict)
+    """Folders of `tailwise audit plan`, or database URLs, by id."""
     host: str = "127.0.0.1"
     port: int = 5000
     workers: int | None = None
@@ -84,7 +86,7 @@ def read_config(path: Path) -> Settings:
     """The settings in a ``service.toml``; paths in it are relative to its folder.
 
     A table ``[models.ID]`` has ``path`` and may have ``name``, ``language`` and ``evaluation``; ``[audits]`` maps ids
-    to folders; other keys are those of :class:`Settings`, and ``token_file``.
+    to folders or database URLs; other keys are those of :class:`Settings`, and ``token_file``.
     """
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -97,7 +99,7 @@ def read_config(path: Path) -> Settings:
         if key == "models":
             settings[key] = {name: _source(path, name, table, base) for name, table in _table(path, key, value)}
         elif key == "audits":
-            settings[key] = {name: base / str(folder) for name, folder in _table(path, key, value)}
+            settings[key] = {name: _place(base, str(where)) for name, where in _table(path, key, value)}
         elif key == "folders":
             settings[key] = tuple(base / str(folder) for folder in value)
         elif key == "token_file":
@@ -110,6 +112,20 @@ def read_config(path: Path) -> Settings:
             allowed = ", ".join(sorted({*known, "token_file"} - {"token"}))
             raise InvalidInput(f"{path} has the key {key!r}, which is none of {allowed}")
     return Settings(**settings)
+
+
+def _place(base: Path, where: str) -> str:
+    return where if "://" in where else str(base / where)
+
+
+def audit_id(where: str) -> str:
+    """What an audit is called in addresses: its folder's or its database's name.
+
+    >>> audit_id("audits/first/"), audit_id("postgresql://anna@server/second?sslmode=require")
+    ('first', 'second')
+    """
+    path = urlsplit(where).path if "://" in where else str(Path(where).resolve())
+    return Path(path).name
 
 
 def _table(path: Path, key: str, value: Any) -> Any:

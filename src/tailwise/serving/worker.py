@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 import socket
-from typing import Any
 
 import uvicorn
 
@@ -46,7 +45,7 @@ async def serve(settings: Settings, listening: socket.socket, mouth: int) -> Non
     service = Service(settings)
     service.shelf.open()
     config = uvicorn.Config(
-        create_app(service, more=_review(settings)),
+        create_app(service),
         http=PatientProtocol,
         loop="asyncio",
         ws="none",
@@ -71,18 +70,6 @@ async def _end_with_parent(server: uvicorn.Server) -> None:
     while os.getppid() == parent:
         await asyncio.sleep(1.0)
     server.should_exit = True
-
-
-def _review(settings: Settings) -> list[Any]:
-    """The routes of the audits that are served."""
-    if not settings.audits:
-        return []
-    from importlib import import_module
-
-    from tailwise.audit import Audit
-
-    review = import_module("tailwise.serving.review")
-    return review.routes({name: Audit(path) for name, path in settings.audits.items()})
 
 
 def main(settings: Settings, listening: socket.socket, mouth: int) -> int:
