@@ -203,7 +203,7 @@ class NearestRows(XMCModel):
         total = weights.sum(dtype=np.float64)
         has_label = self.labels_[:, [label]].toarray().ravel() > 0
         parts = [
-            Part(f"training row {self.row_numbers_[row]}", float(weight / total))
+            Part(f"training row {self.row_numbers_[row]}", float(weight / total), row=int(self.row_numbers_[row]))
             for row, weight in zip(voters.indices, weights, strict=True)
             if has_label[row] and weight > 0
         ]

@@ -17,13 +17,14 @@ class Part(NamedTuple):
     """One of the values that sum to a score.
 
     ``feature`` is the column of X that it comes from, -1 where it comes from none. ``of`` tells how the value came
-    about, where it is itself a function of an explained one.
+    about, where it is itself a function of an explained one. ``row`` is the training row that it comes from, or -1.
     """
 
     name: str
     value: float
     feature: int = -1
     of: Explanation | None = None
+    row: int = -1
 
 
 class Explanation(NamedTuple):
@@ -59,7 +60,7 @@ class Explanation(NamedTuple):
         """The same about rows of which the explained one is a choice of ``columns``.
 
         >>> Explanation.sum_of(3, [Part("feature 0", 1.5, 0)]).at_columns(np.array([7])).parts[0]
-        Part(name='feature 7', value=1.5, feature=7, of=None)
+        Part(name='feature 7', value=1.5, feature=7, of=None, row=-1)
         """
         return self._replace(parts=tuple(_at_columns(part, columns) for part in self.parts))
 

@@ -45,6 +45,15 @@ def measured() -> Iterator[Cost]:
         cost.peak_mb = _peak_mb()
 
 
+def private_megabytes() -> float:
+    """What this process has in memory for itself alone: without files that are mapped and shared with others."""
+    with suppress(OSError):
+        for line in _STATUS.read_text().splitlines():
+            if line.startswith("RssAnon:"):
+                return int(line.split()[1]) / 1024
+    return _peak_mb()
+
+
 def _reset_peak() -> None:
     with suppress(OSError):
         _RESET.write_text("5")

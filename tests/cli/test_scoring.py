@@ -105,6 +105,21 @@ def test_a_report_has_a_file_beside_a_model_with_the_intervals_of_evaluate(run, 
     assert "Not of p.csv" in html and "p.csv: its scores are another program" in html
 
 
+def test_a_report_keeps_its_figures_beside_models_alone(run, corpus, model, predicted, tmp_path):
+    mine = tmp_path / "mine"
+    tailwise.load(model).save(mine)
+    base = ["report", mine, predicted / "p.csv", corpus / "test.jsonl", "-o", tmp_path / "r.html", *TEXT]
+    assert run(*base).code == 0
+    assert not (mine / "evaluation.json").exists()
+    result = run(*base, "--keep")
+    assert result.code == 0, result.err
+    assert "evaluation.json" in result.err
+    found = json.loads((mine / "evaluation.json").read_text(encoding="utf-8"))
+    said = run("evaluate", mine, corpus / "test.jsonl", "--json", *TEXT).json["metrics"]
+    assert found["metrics"]["metrics"]["p@5"] == said["p@5"]
+    assert not list(predicted.glob("**/evaluation.json"))
+
+
 def test_a_report_of_files_alone(run, corpus, predicted, tmp_path):
     base = ["report", predicted / "p.jsonl", corpus / "test.jsonl", "-o", tmp_path / "r.html", *TEXT]
     bare = run(*base)

@@ -122,7 +122,7 @@ class Audit:
 
         Who asks again before answering gets the same question again.
         """
-        reviewer = _check_reviewer(reviewer)
+        reviewer = check_reviewer(reviewer)
         for _ in range(_TRIES):
             try:
                 with self._transaction() as connection:
@@ -138,7 +138,7 @@ class Audit:
 
     def hand_out(self, reviewer: str, n_questions: int | None, seconds: float) -> list[Question]:
         """The next ``n_questions`` (None: all that are left) for ``reviewer`` at once, kept for ``seconds``."""
-        reviewer = _check_reviewer(reviewer)
+        reviewer = check_reviewer(reviewer)
         with self._transaction() as connection:
             handed = self._desk.hand_out(connection, reviewer, n_questions, seconds)
             return [self._desk.find_question(connection, number) for number in handed]
@@ -151,7 +151,7 @@ class Audit:
                 self._desk.retract(connection, self.lease_seconds, stamp, answer=number)
             for reviewer, verdicts in added.items():
                 for number, verdict in verdicts:
-                    name = _check_reviewer(reviewer)
+                    name = check_reviewer(reviewer)
                     self._desk.give_answer(connection, number, verdict, name, self.lease_seconds, stamp)
 
     def answer(self, question_id: int, verdict: str, reviewer: str) -> int:
@@ -163,7 +163,7 @@ class Audit:
 
     def answer_all(self, verdicts: Sequence[tuple[int, str]], reviewer: str) -> list[int]:
         """Add several answers of one reviewer, all or none."""
-        reviewer, stamp = _check_reviewer(reviewer), self._stamp
+        reviewer, stamp = check_reviewer(reviewer), self._stamp
         for _, verdict in verdicts:
             check_choice("verdict", verdict, tuple(VERDICTS))
         with self._transaction() as connection:
@@ -177,7 +177,7 @@ class Audit:
 
         None where there is nothing to take back.
         """
-        reviewer, stamp = _check_reviewer(reviewer), self._stamp
+        reviewer, stamp = check_reviewer(reviewer), self._stamp
         with self._transaction() as connection:
             return self._desk.retract(connection, self.lease_seconds, stamp, reviewer=reviewer)
 
@@ -304,7 +304,8 @@ def shown(where: str) -> str:
     return f"{head.rpartition(':')[0] if head.count(':') > 1 else head}{at}{tail}"
 
 
-def _check_reviewer(reviewer: Any) -> str:
+def check_reviewer(reviewer: Any) -> str:
+    """A reviewer's name as it is kept; refused where it is none."""
     if not isinstance(reviewer, str) or not reviewer.strip() or len(reviewer) > _LONGEST_NAME:
         raise InvalidInput(f"reviewer={reviewer!r} must be a name of 1 to {_LONGEST_NAME} characters")
     return storable(reviewer.strip())

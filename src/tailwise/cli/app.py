@@ -17,6 +17,7 @@ VERBS = {
     "From texts to labels": ("train", "learn", "suggest", "predict", "explain"),
     "Judging models": ("evaluate", "compare", "report"),
     "What is missing": ("audit",),
+    "Serving": ("serve",),
     "Data and models": ("info", "labels", "vocab", "convert", "split", "datasets", "warm"),
     "The papers": ("reproduce", "experiment"),
 }

@@ -20,6 +20,9 @@ def report(
     propensity: inputs.PropensityName = None,
     training: inputs.TrainingData = None,
     title: Annotated[str | None, typer.Option(help="The report's title.")] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep the figures in each model's folder, for its page in `tailwise serve`.")
+    ] = False,
     reading: inputs.Reading = inputs.UNTOLD,
     jobs: output.Jobs = None,
     as_json: output.Json = False,
@@ -38,12 +41,17 @@ def report(
     output.set_up(quiet, jobs)
     from tailwise.atomic import write_whole
     from tailwise.experiments.report import CANDIDATES, build_report
+    from tailwise.experiments.report import kept as keeping
 
     trial, _ = judge_all(models, data, reading, [], k, propensity, training, at_least=CANDIDATES)
     say_speed(trial)
     html = build_report(trial, k=k, title=title)
     write_whole(to, html)
     output.say(f"wrote {to}: {len(html) / 1e3:,.0f} kB")
+    if keep:
+        for folder, judged in zip(models, trial.models, strict=True):
+            if judged.tagger is not None:
+                output.say(f"kept the figures in {keeping.keep(trial, judged, folder, k)}")
     if as_json:
         output.emit_json({"report": str(to), "bytes": len(html.encode()), "rows": trial.Y.shape[0]})
     else:

@@ -249,7 +249,11 @@ class SLEEC(XMCModel):
         weights = voters.data * self._row_weights[voters.indices]
         has_label = self.labels_[:, [label]].toarray().ravel() > 0
         parts = [
-            Part(f"training row {self.row_numbers_[row]}, {count:g} votes", float(weight / weights.sum()))
+            Part(
+                f"training row {self.row_numbers_[row]}, {count:g} votes",
+                float(weight / weights.sum()),
+                row=int(self.row_numbers_[row]),
+            )
             for row, count, weight in zip(voters.indices, voters.data, weights, strict=True)
             if has_label[row]
         ]

@@ -14,10 +14,12 @@ from tailwise.parameters import Flag, Integer, OrNone, check_parameters
 from tailwise.persistence.checks import check_exact, check_finite, check_strings, check_that
 from tailwise.rows import smooth_idf, unit_rows, with_values
 from tailwise.text.fields import FieldChoice, check_weights, weigh_fields
+from tailwise.text.places import field_places, find_terms
 from tailwise.text.rows import (
     CountOrShare,
     KnownLabels,
     Lengths,
+    Spans,
     TextRows,
     Words,
     check_groups,
@@ -25,10 +27,12 @@ from tailwise.text.rows import (
     more_of,
     more_ranges,
     placed,
+    without_more,
 )
 from tailwise.text.terms import (
     Cut,
     Folding,
+    KnownTerms,
     Limits,
     into_pieces,
     into_words,
@@ -91,6 +95,7 @@ class TextFeatures(TextRows):
     hashes_: np.ndarray
     idf_: np.ndarray
     fields_: dict[str, float]
+    _tables: tuple[np.ndarray, dict[str, KnownTerms]] | None = None
 
     _parameters = {
         "word_ngrams": Integer(low=1, high=10),
@@ -210,18 +215,16 @@ class TextFeatures(TextRows):
         X = unit_rows(sparse.csr_array(sparse.hstack(parts, format="csr")))
         return placed(X, np.concatenate([self._columns(block) for block in blocks]))
 
+    @property
+    def field_names(self) -> list[str]:
+        """The fields that are told apart."""
+        return list(self.fields_)
+
     def _weigh(self, block: _Block, by_field: dict[str, Sequence[str]]) -> sparse.csr_array:
         """The rows of one block of columns, of unit length."""
-        own = self._columns(block)
+        known = self._known(block)
         rows = [
-            weigh_terms(
-                by_field[field],
-                block.cut,
-                self.hashes_[own],
-                self.idf_[own],
-                sublinear=self.sublinear_tf,
-                n_jobs=self.n_jobs,
-            )
+            weigh_terms(by_field[field], block.cut, known, sublinear=self.sublinear_tf, n_jobs=self.n_jobs)
             for field in block.weights
         ]
         if len(rows) == 1:
@@ -229,17 +232,54 @@ class TextFeatures(TextRows):
         weighted = [with_values(X, X.data * np.float32(w)) for X, w in zip(rows, block.weights.values(), strict=True)]
         return unit_rows(sparse.csr_array(sum(weighted[1:], weighted[0])))
 
+    def _known(self, block: _Block) -> KnownTerms:
+        """The terms of a block of columns, to be looked up; kept until other terms are learnt."""
+        # Compared by identity: a copy that learns more shares what was kept here, and has other hashes.
+        if self._tables is None or self._tables[0] is not self.hashes_:
+            self._tables = (self.hashes_, {})
+        tables = self._tables[1]
+        if block.group not in tables:
+            own = self._columns(block)
+            tables[block.group] = KnownTerms.of(self.hashes_[own], self.idf_[own])
+        return tables[block.group]
+
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The terms, one a column; pieces of words stand between bars, and separate fields before their terms."""
         del input_features
         self._check_is_fitted()
         names = np.array(self.vocabulary_, dtype=object)
         for block in self._blocks(self.fields_):
-            before = "" if block.field is None else f"{block.field}: "
-            bar = "|" if block.kind == "pieces" else ""
             own = self._columns(block)
-            names[own] = [f"{before}{bar}{term}{bar}" for term in names[own]]
+            names[own] = [block.named(term) for term in names[own]]
         return names
+
+    def column_names(self, columns: Sequence[int]) -> list[str]:
+        """The names of some columns, as ``get_feature_names_out`` has them."""
+        self._check_is_fitted()
+        groups = {block.group: block for block in self._blocks(self.fields_)}
+        named = []
+        for column in columns:
+            group = next(name for name, (first, last) in self.groups_.items() if first <= column < last)
+            named.append(groups[without_more(group)].named(self.vocabulary_[column]))
+        return named
+
+    def spans(self, text: Sequence[str], columns: Sequence[int]) -> Spans:
+        """Every place of the terms that ``columns`` are, runs of words from the first to the last of them.
+
+        >>> features = TextFeatures(2, min_df=1).fit(["law of the sea"])
+        >>> features.spans(["The Sea, the sea!"], [features.vocabulary_.index("the sea")])
+        {6: [(0, 7), (9, 16)]}
+        """
+        self._check_is_fitted()
+        found: Spans = {}
+        pieces = field_places(text, list(self.fields_))
+        for block in self._blocks(self.fields_):
+            own = np.intersect1d(columns, self._columns(block)).tolist()
+            wanted = {int(self.hashes_[column]): column for column in own}
+            for field in block.weights if wanted else ():
+                for column, place in find_terms(*pieces[field], block.cut, wanted):
+                    found.setdefault(column, []).append(place)
+        return {column: sorted(places) for column, places in found.items()}
 
     def words_in_order(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """The columns of the words of each text in their order, unknown ones left out, and where each text begins."""
@@ -303,6 +343,12 @@ class _Block(NamedTuple):
         """What the terms are learnt from."""
         chosen = {field: by_field[field] for field in self.weights}
         return Texts(chosen) if len(chosen) > 1 else next(iter(chosen.values()))
+
+    def named(self, term: str) -> str:
+        """The column of a term: pieces of words stand between bars, and a separate field before its terms."""
+        before = "" if self.field is None else f"{self.field}: "
+        bar = "|" if self.kind == "pieces" else ""
+        return f"{before}{bar}{term}{bar}"
 
     @property
     def group(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from tailwise.data.texts import in_fields
 from tailwise.kernels.text import names as kernels
 from tailwise.parallel import map_blocks
+from tailwise.text.places import origins
 from tailwise.text.stemming import LINKS, base_language, stem
 from tailwise.text.terms import Folding, blocks_of, into_words
 
@@ -129,6 +130,26 @@ def find_names(
         if n <= room:
             return kernels.Finds(out.name[:n], out.at[:n], out.place[:n]), indptr
         room = n
+
+
+def locate_names(
+    text: str, languages: list[str], longest: int, compounds: bool, tables: Tables
+) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Every name in a text by its number, with its first character and the one past its last."""
+    _, terms = _CUT([text])
+    cut = cut_words([text])
+    stems = np.stack([stem_hashes(cut.spelled, language) for language in languages])
+    finds, _ = find_names(
+        cut, stems, longest, tables, split_compounds(cut.spelled, languages if compounds else [], tables)
+    )
+    origin = origins(text, _CUT.folding)
+    for name, at, place in zip(finds.name.tolist(), finds.at.tolist(), finds.place.tolist(), strict=True):
+        n_words = 1 if place in (kernels.HEAD, kernels.MODIFIER) else int(tables.names.facts[name, 0])
+        last = at + n_words - 1
+        # The text begins at the second character of what was cut.
+        first_character = int(terms.first[at]) - 1
+        last_character = int(terms.first[last] + terms.length[last]) - 2
+        yield name, (int(origin[first_character]), int(origin[last_character]) + 1)
 
 
 def _split(words: list[str], language: str, salt: np.uint64, tables: Tables) -> kernels.Parts:

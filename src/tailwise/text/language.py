@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -28,6 +29,24 @@ def detect_languages(texts: Sequence[str], languages: Sequence[str] | None = Non
     """:func:`detect_language` of each text."""
     identifier = _identifier(None if languages is None else tuple(languages))
     return [_detect(identifier, text) for text in texts]
+
+
+def language_scores(text: str, languages: Sequence[str]) -> dict[str | None, float]:
+    """How probable each of ``languages`` is for ``text``, the best first; they sum to 1.
+
+    A text of fewer than four letters is of no language: None has all.
+
+    >>> next(iter(language_scores("Das Recht der See und der Schiffe", ["en", "de"])))
+    'de'
+    """
+    identifier = _identifier(tuple(dict.fromkeys(languages)))
+    if _detect(identifier, text) == "":
+        return {None: 1.0} | dict.fromkeys(identifier.labels, 0.0)
+    logarithms = {language: float(value) for language, value in identifier.rank(text[:_CHARACTERS])}
+    most = max(logarithms.values())
+    odds = {language: math.exp(value - most) for language, value in logarithms.items()}
+    whole = sum(odds.values())
+    return {language: value / whole for language, value in sorted(odds.items(), key=lambda one: -one[1])}
 
 
 def _detect(identifier: Any, text: str) -> str:

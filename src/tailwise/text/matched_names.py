@@ -209,7 +209,8 @@ class MatchedNames(XMCModel):
             return not_ranked(label, "no name of the label is found")
         start, shares = self.trees_.contributions(self._inputs(found, chosen)[0])
         parts = [Part("log-odds before anything is known of the find", start)]
-        parts += [Part(name, float(share)) for name, share in zip(INPUTS, shares, strict=True)]
+        columns = [*(label * N_FACTS + fact for fact in range(N_FACTS)), *(-1 for _ in INPUTS[N_FACTS:])]
+        parts += [Part(name, float(share), column) for name, share, column in zip(INPUTS, shares, columns, strict=True)]
         odds = Explanation.sum_of(label, parts)
         return odds.then("probability 1/(1 + e^-s) of the log-odds s", float(expit(odds.score)))
 

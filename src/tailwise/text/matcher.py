@@ -23,9 +23,19 @@ from tailwise.persistence.checks import (
     check_strings,
     check_that,
 )
-from tailwise.text.finding import Tables, count_stems, cut_segments, cut_words, find_names, split_compounds, stem_hashes
+from tailwise.text.finding import (
+    Tables,
+    count_stems,
+    cut_segments,
+    cut_words,
+    find_names,
+    locate_names,
+    split_compounds,
+    stem_hashes,
+)
 from tailwise.text.label_names import learn_names, names_of, near_labels
-from tailwise.text.rows import Groups, KnownLabels, Language, TextRows, groups_of
+from tailwise.text.places import field_places
+from tailwise.text.rows import Groups, KnownLabels, Language, Spans, TextRows, groups_of
 from tailwise.text.terms import blocks_of, table_size
 
 FACTS = (
@@ -96,6 +106,7 @@ class LabelMatcher(TextRows):
     near_indptr_: np.ndarray
     near_labels_: np.ndarray
     known_stems_: np.ndarray
+    _kept: tuple[np.ndarray, Tables] | None = None
 
     def __init__(
         self, language: str | None = None, *, compounds: bool = True, longest: int = 6, n_jobs: int | None = None
@@ -177,7 +188,36 @@ class LabelMatcher(TextRows):
         made.eliminate_zeros()
         return made
 
+    def column_names(self, columns: Sequence[int]) -> list[str]:
+        """The facts that columns are, by the label's number."""
+        return [f"name of label {column // len(FACTS)}: {FACTS[column % len(FACTS)]}" for column in columns]
+
+    def spans(self, text: Sequence[str], columns: Sequence[int]) -> Spans:
+        """Where the names of labels stand: the same places for each of a label's columns; compounds are whole words."""
+        self._check_is_fitted()
+        tables = self._tables()
+        pieces = field_places(text, [] if self.fields_ == [ONLY_FIELD] else self.fields_)
+        wanted = {column // len(FACTS) for column in columns}
+        places: dict[int, list[tuple[int, int]]] = {}
+        for piece, start in pieces.values():
+            for name, (first, last) in locate_names(piece, self.languages_, self.longest, self.compounds, tables):
+                for label in self.name_labels_[self.name_indptr_[name] : self.name_indptr_[name + 1]].tolist():
+                    if label in wanted:
+                        places.setdefault(label, []).append((start + first, start + last))
+        return {c: sorted(set(places[c // len(FACTS)])) for c in columns if c // len(FACTS) in places}
+
+    @property
+    def field_names(self) -> list[str]:
+        """The fields that texts had when names were learnt."""
+        return [] if self.fields_ == [ONLY_FIELD] else self.fields_
+
     def _tables(self) -> Tables:
+        """What names are looked up in; kept until other names are learnt, as it takes longer than one text."""
+        if self._kept is None or self._kept[0] is not self.runs_:
+            self._kept = (self.runs_, self._build_tables())
+        return self._kept[1]
+
+    def _build_tables(self) -> Tables:
         keys = np.zeros(table_size(self.runs_.size), np.uint64)
         places = np.empty(keys.size, np.int32)
         build_table(self.runs_, keys, places)

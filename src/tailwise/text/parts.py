@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from itertools import pairwise
 from typing import Any, Self
@@ -11,12 +11,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from tailwise.data.texts import check_texts
+from tailwise.data.texts import Texts, check_texts, in_fields
 from tailwise.errors import InvalidInput
 from tailwise.parameters import Component, Constraint, OrNone, check_parameters
 from tailwise.persistence.checks import check_exact, check_kind, check_that
 from tailwise.rows import with_values
-from tailwise.text.rows import Groups, KnownLabels, TextRows, groups_of, more_of, placed, without_more
+from tailwise.text.rows import Groups, KnownLabels, Spans, TextRows, groups_of, more_of, placed, without_more
 from tailwise.validation import check_number
 
 TEXT_ROWS = Component(TextRows, "TextFeatures, TextParts, Sequences", "TextFeatures()")
@@ -155,19 +155,53 @@ class TextParts(TextRows):
     def transform(self, texts: Sequence[str]) -> sparse.csr_array:
         """Rows (n_texts, n_columns), float32: those of each part, side by side."""
         self._check_is_fitted()
-        texts = check_texts(texts)
+        texts = self._told_apart(check_texts(texts))
         return self._beside([part.transform(texts) for part in self.parts_])
+
+    def _told_apart(self, texts: Sequence[str]) -> Sequence[str]:
+        """Plain strings in the fields of all parts: one that reads titles alone takes no whole text for a title."""
+        fields = self.field_names
+        return texts if isinstance(texts, Texts) or len(fields) < 2 else Texts(in_fields(texts, fields))
+
+    def column_names(self, columns: Sequence[int]) -> list[str]:
+        """The names that the parts give some columns."""
+        named: dict[int, str] = {}
+        for part, own in self._shared_out(columns):
+            named |= zip(own.values(), part.column_names(list(own)), strict=True)
+        return [named[column] for column in columns]
+
+    def spans(self, text: Sequence[str], columns: Sequence[int]) -> Spans:
+        """Where the parts find what their columns come from."""
+        return {
+            own[column]: places
+            for part, own in self._shared_out(columns)
+            for column, places in part.spans(self._told_apart(text), list(own)).items()
+        }
+
+    def _shared_out(self, columns: Sequence[int]) -> Iterator[tuple[TextRows, dict[int, int]]]:
+        """The parts that some of ``columns`` are of, each with its own: as it counts them, and as they count here."""
+        beside = dict(zip(self._order()[np.asarray(columns, np.int64)].tolist(), columns, strict=True))
+        first = 0
+        for part in self.parts_:
+            own = {place - first: column for place, column in beside.items() if 0 <= place - first < part.n_columns_}
+            if own:
+                yield part, own
+            first += part.n_columns_
+
+    @property
+    def field_names(self) -> list[str]:
+        """Those of the parts, each once."""
+        return list(dict.fromkeys(name for part in self.parts_ for name in part.field_names))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The names that the parts give their columns."""
         del input_features
         self._check_is_fitted()
-        names = np.empty(self.n_columns_, object)
-        names[self._places()] = np.concatenate([part.get_feature_names_out() for part in self.parts_])
-        return names
+        beside = np.concatenate([part.get_feature_names_out() for part in self.parts_])
+        return beside[self._order()]
 
-    def _places(self) -> np.ndarray:
-        """Where the columns of the parts, side by side, stand."""
+    def _order(self) -> np.ndarray:
+        """The place of each column where those of the parts stand side by side."""
         if self.sizes_ is None:
             return np.arange(sum(part.n_columns_ for part in self.parts_))
         starts = np.concatenate([[0], np.cumsum(self.sizes_[-1])[:-1]])
@@ -177,14 +211,14 @@ class TextParts(TextRows):
             for before, after in pairwise(steps)
             for start, low, high in zip(starts, before, after, strict=True)
         ]
-        return np.argsort(np.concatenate(order))
+        return np.concatenate(order)
 
     def _beside(self, rows: list[sparse.csr_array]) -> sparse.csr_array:
         if self.weights is not None:
             pairs = zip(rows, self.weights, strict=True)
             rows = [with_values(X, X.data * np.float32(weight)) for X, weight in pairs]
         X = sparse.csr_array(sparse.hstack(rows, format="csr", dtype=np.float32))
-        return X if self.sizes_ is None else placed(X, self._places())
+        return X if self.sizes_ is None else placed(X, np.argsort(self._order()))
 
     def _check_weights(self) -> None:
         if self.weights is not None and len(self.weights) != len(self.parts):

@@ -22,6 +22,10 @@ Groups = dict[str, tuple[int, int]]
 """Named ranges of columns, first and past the last, one after the other."""
 
 
+Spans = dict[int, list[tuple[int, int]]]
+"""Pieces of a text by column: first character and past the last, in their order."""
+
+
 class KnownLabels(NamedTuple):
     """What is known of the labels when rows are learnt: what a maker of rows may look for in texts."""
 
@@ -51,6 +55,11 @@ class TextRows(persistence.Saveable, TransformerMixin, BaseEstimator):
 
     groups_: Groups
 
+    @property
+    def field_names(self) -> list[str]:
+        """The fields of texts that are told apart; none where a text is one whole."""
+        return []
+
     @abstractmethod
     def fit(self, texts: Sequence[str], y: Any = None, *, labels: KnownLabels | None = None) -> Self:
         """Learn from training texts, and from what is known of their ``labels`` where rows are about them."""
@@ -76,6 +85,19 @@ class TextRows(persistence.Saveable, TransformerMixin, BaseEstimator):
     @abstractmethod
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """A name for each column."""
+
+    def column_names(self, columns: Sequence[int]) -> list[str]:
+        """The names of some columns."""
+        names = self.get_feature_names_out()
+        return [str(names[column]) for column in columns]
+
+    def spans(self, text: Sequence[str], columns: Sequence[int]) -> Spans:
+        """Where in the one ``text`` each of ``columns`` comes from, in characters of ``text[0]``; none where not told.
+
+        ``text`` is a list of one string, or :class:`~tailwise.Texts` of one, whose fields stand in the joined text.
+        """
+        del text, columns
+        return {}
 
     def _check_state(self) -> None:
         check_parameters(self)

@@ -479,12 +479,13 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         return self._with_words(self.model_.explain(x, index))
 
     def _with_words(self, why: Explanation) -> Explanation:
-        words = None if self.features_ is None else self.features_.get_feature_names_out()
+        columns = sorted(_columns_of(why))
+        words = {} if self.features_ is None else dict(zip(columns, self.features_.column_names(columns), strict=True))
 
         def named(why: Explanation) -> Explanation:
             parts = [
                 part._replace(
-                    name=part.name if words is None or part.feature < 0 else str(words[part.feature]),
+                    name=words.get(part.feature, part.name),
                     of=None if part.of is None else named(part.of),
                 )
                 for part in why.parts
@@ -553,6 +554,12 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "rarity_")
+
+
+def _columns_of(why: Explanation) -> set[int]:
+    """The columns that parts come from, however deep."""
+    own = {part.feature for part in why.parts if part.feature >= 0}
+    return own.union(*(_columns_of(part.of) for part in why.parts if part.of is not None))
 
 
 def _widened(Y: sparse.csr_array, ids: list[str], vocab: Vocabulary) -> tuple[sparse.csr_array, list[str]]:

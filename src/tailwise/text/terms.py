@@ -151,22 +151,39 @@ def _spelled(parts: list[Any], places: np.ndarray, cut: Cut) -> list[str]:
     return names
 
 
+class KnownTerms(NamedTuple):
+    """Terms that were learnt, found by their hashes: a table to look them up in and what each weighs.
+
+    24 to 48 bytes a term. Building it takes 5 ns a term, far longer than looking up the words of one text: keep it.
+    """
+
+    keys: np.ndarray
+    places: np.ndarray
+    idf: np.ndarray
+
+    @classmethod
+    def of(cls, hashes: np.ndarray, idf: np.ndarray) -> KnownTerms:
+        """Of the terms of these ``hashes`` (n_terms,) uint64, in the order of their columns."""
+        keys = np.zeros(table_size(hashes.size), np.uint64)
+        places = np.empty(keys.size, np.int32)
+        kernels.build_table(hashes, keys, places)
+        return cls(keys, places, idf)
+
+
 def weigh_terms(
-    texts: Sequence[str], cut: Cut, hashes: np.ndarray, idf: np.ndarray, *, sublinear: bool, n_jobs: int | None
+    texts: Sequence[str], cut: Cut, known: KnownTerms, *, sublinear: bool, n_jobs: int | None
 ) -> sparse.csr_array:
-    """TF-IDF rows of unit length, (n_texts, n_terms) float32, for the terms of these ``hashes``."""
-    keys = np.zeros(table_size(hashes.size), np.uint64)
-    values = np.empty(keys.size, np.int32)
-    kernels.build_table(hashes, keys, values)
+    """TF-IDF rows of unit length, (n_texts, n_terms) float32, for the terms that are ``known``."""
+    keys, values, idf = known
 
     def count_block(block: list[str]) -> sparse.csr_array:
         _, terms = cut(block)
         indptr = np.empty(len(block) + 1, np.int64)
         indices, counts = np.empty(terms.hashes.size, np.int32), np.empty(terms.hashes.size, np.float32)
-        size = kernels.count_known(terms, keys, values, hashes.size, indptr, indices, counts)
+        size = kernels.count_known(terms, keys, values, idf.size, indptr, indices, counts)
         weights = 1.0 + np.log(counts[:size]) if sublinear else counts[:size]
         data = (weights * idf[indices[:size]]).astype(np.float32)
-        rows = sparse.csr_array((data, indices[:size], indptr.astype(np.int32)), shape=(len(block), hashes.size))
+        rows = sparse.csr_array((data, indices[:size], indptr.astype(np.int32)), shape=(len(block), idf.size))
         return unit_rows(rows)
 
     parts = _by_block(count_block, blocks_of(texts), "Weighing terms", n_jobs)

@@ -10,7 +10,7 @@ from scipy import sparse
 from tailwise.base import TopK
 from tailwise.errors import Unsupported
 from tailwise.judging import Judged, Trial, predict_in_blocks
-from tailwise.metrics import label_table
+from tailwise.metrics import evaluate, label_table
 from tailwise.tail import classifier_norms, expected_calibration_error
 from tailwise.tail.candidates import is_hit
 from tailwise.tail.wrapper import as_probabilities
@@ -65,6 +65,24 @@ def reliability(Y: sparse.csr_array, topk: TopK, probabilities: bool, n_bins: in
     size = np.array([b.size for b in bins])
     error = expected_calibration_error(scores, right, n_bins) if probabilities and size.size else None
     return Reliability(score, observed, size, error)
+
+
+def reliability_of(trial: Trial, judged: Judged, k: int) -> Reliability:
+    """How often the first ``k`` predictions of a model are right, by score."""
+    probabilities = judged.tagger is not None and judged.tagger.model_.scores_are_probabilities
+    return reliability(trial.Y, judged.topk.padded(k), probabilities)
+
+
+def coverage_ks(trial: Trial) -> list[int]:
+    """At which k coverage is shown, as far as predictions go."""
+    return [k for k in (1, 2, 3, 4, 5, 7, 10, 15, 20) if k <= trial.models[0].topk.labels.shape[1]]
+
+
+def coverage_of(trial: Trial, judged: Judged, ks: list[int]) -> list[float]:
+    """Coverage at each k in percent, NaN beyond what is predicted: a file may hold fewer labels than are asked for."""
+    found = evaluate(trial.Y, judged.topk, [f"coverage@{k}" for k in ks], confidence=None)
+    deepest = int((judged.topk.labels >= 0).sum(axis=1).max(initial=0))
+    return [found[f"coverage@{k}"].value if k <= deepest else np.nan for k in ks]
 
 
 class Norms(NamedTuple):

@@ -32,10 +32,11 @@ def metrics(found: Comparison, k: int) -> str:
             f"{MARKS['worse']} worse, {MARKS['unclear']} no clear difference: the interval holds 0"
         )
         html += Table(caption, ["metric", *differences], rows).html()
-    return html + _interval_chart(found.evaluations, k)
+    return html + interval_chart(found.evaluations, k)
 
 
-def _interval_chart(results: dict[str, Evaluation], k: int) -> str:
+def interval_chart(results: dict[str, Evaluation], k: int) -> str:
+    """The main metrics of every model as bars, with their intervals."""
     wanted = [f"p@{k}", f"psp@{k}", f"ndcg@{k}", f"recall@{k}", f"coverage@{k}"]
     shown = [metric for metric in wanted if all(metric in evaluation for evaluation in results.values())]
     chart = Chart(
@@ -195,16 +196,12 @@ def trade_off(trial: Trial, k: int) -> str:
 
 def coverage(trial: Trial) -> str:
     """How many different labels are found somewhere, by k."""
-    ks = [k for k in (1, 2, 3, 4, 5, 7, 10, 15, 20) if k <= trial.models[0].topk.labels.shape[1]]
-    names = [m.name for m in trial.models]
-    wanted = [f"coverage@{k}" for k in ks]
-    results = [evaluate(trial.Y, m.topk, wanted, confidence=None) for m in trial.models]
-    # A file may hold fewer labels of each row than are asked for: its curve ends there.
-    deepest = [int((m.topk.labels >= 0).sum(axis=1).max(initial=0)) for m in trial.models]
-    curves = [
-        [result[f"coverage@{k}"].value if k <= depth else np.nan for k in ks]
-        for result, depth in zip(results, deepest, strict=True)
-    ]
+    ks = facts.coverage_ks(trial)
+    return coverage_figure(ks, [m.name for m in trial.models], [facts.coverage_of(trial, m, ks) for m in trial.models])
+
+
+def coverage_figure(ks: list[int], names: list[str], curves: list[list[float]]) -> str:
+    """Coverage by k of every model; a curve ends where it has no values (NaN)."""
     chart = Chart("Coverage@k", Axis("k", 0, ks[-1] * 1.03), spanning("coverage, percent", *curves, zero=True))
     for s, curve in enumerate(curves):
         chart.line(ks, curve, series=s, name=names[s])
@@ -243,28 +240,35 @@ def calibration(trial: Trial, k: int) -> str:
     """How often a prediction of a given score is right."""
     pieces = []
     for s, judged in enumerate(trial.models):
-        probabilities = judged.tagger is not None and judged.tagger.model_.scores_are_probabilities
-        found = facts.reliability(trial.Y, judged.topk.padded(k), probabilities)
-        x = Axis("score", 0, 1) if probabilities else spanning("score (not a probability)", found.score)
-        chart = Chart(f"Calibration of {judged.name}", x, Axis("share that is right", 0, 1))
-        if probabilities:
-            chart.guide(0, 0, 1, 1)
-        chart.line(found.score, found.observed, series=s, name=judged.name)
-        rows = [
-            [f"{a:.3f}", f"{b:.3f}", f"{n:,}"] for a, b, n in zip(found.score, found.observed, found.size, strict=True)
-        ]
-        if found.error is not None:
-            caption = f"{judged.name}: expected calibration error {found.error:.1f} points; the dashed line is perfect."
-        else:
-            why = "are not probabilities" if judged.tagger is not None else "are another program's"
-            caption = f"{judged.name}: its scores {why}; the line shows what a score is worth."
-        numbers = Table("Bins of equal size", ["mean score", "right", "predictions"], rows)
-        pieces.append(figure(chart.svg(), caption, (), numbers.html()))
-    intro = (
+        found = facts.reliability_of(trial, judged, k)
+        why = "are not probabilities" if judged.tagger is not None else "are another program's"
+        pieces.append(calibration_figure(judged.name, found, why, s))
+    return calibration_intro(k) + plots(*pieces)
+
+
+def calibration_intro(k: int) -> str:
+    """What the figures of calibration show."""
+    return (
         f"<p>The top {k} predictions of every row, in bins by score. "
         "Unobserved labels count as wrong, although some are missing labels.</p>"
     )
-    return intro + plots(*pieces)
+
+
+def calibration_figure(name: str, found: facts.Reliability, why: str = "are not probabilities", series: int = 0) -> str:
+    """Observed precision by score; ``why`` says what scores are that have no error of calibration."""
+    probabilities = found.error is not None
+    x = Axis("score", 0, 1) if probabilities else spanning("score (not a probability)", found.score)
+    chart = Chart(f"Calibration of {name}", x, Axis("share that is right", 0, 1))
+    if probabilities:
+        chart.guide(0, 0, 1, 1)
+    chart.line(found.score, found.observed, series=series, name=name)
+    rows = [[f"{a:.3f}", f"{b:.3f}", f"{n:,}"] for a, b, n in zip(found.score, found.observed, found.size, strict=True)]
+    if probabilities:
+        caption = f"{name}: expected calibration error {found.error:.1f} points; the dashed line is perfect."
+    else:
+        caption = f"{name}: its scores {why}; the line shows what a score is worth."
+    numbers = Table("Bins of equal size", ["mean score", "right", "predictions"], rows)
+    return figure(chart.svg(), caption, (), numbers.html())
 
 
 def worst(trial: Trial, k: int) -> str:

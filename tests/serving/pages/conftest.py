@@ -1,0 +1,62 @@
+"""One small library, one service and one browser for all tests of the pages."""
+
+import threading
+
+import pytest
+
+from serving.pages.browsing import start
+from serving.pages.small_world import TEXT, make_world
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory):
+    """The folder of the model ``subjects`` and of the audit ``check``."""
+    return make_world(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="session")
+def home(world):
+    """The address of a service that runs in this process."""
+    import uvicorn
+
+    from tailwise.serving.app import create_app
+    from tailwise.serving.service import Service
+    from tailwise.serving.settings import ModelSource, Settings
+
+    models = {"subjects": ModelSource(world / "subjects", name="Subjects")}
+    service = Service(Settings(models=models, audits={"check": str(world / "check")}))
+    service.shelf.open()
+    server = uvicorn.Server(uvicorn.Config(create_app(service), port=0, log_level="warning"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive(), "the service did not start"
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join(10)
+
+
+@pytest.fixture(scope="session")
+def one_browser(tmp_path_factory):
+    """A browser; skipped where none is installed."""
+    made = start(tmp_path_factory.mktemp("profile"))
+    yield made
+    made.driver.quit()
+
+
+@pytest.fixture
+def browser(one_browser, home):
+    """The browser; after the test nothing is in its console, and nothing was asked of anybody but the service."""
+    one_browser.complaints(), one_browser.requests()
+    yield one_browser
+    assert one_browser.complaints() == []
+    elsewhere = [url for url in one_browser.requests() if not url.startswith((home, "data:", "blob:", "about:"))]
+    assert elsewhere == []
+
+
+@pytest.fixture
+def page(browser, home):
+    """The page at ``/`` with suggestions for the text."""
+    browser.show(f"{home}/")
+    browser.write(TEXT)
+    return browser
