@@ -39,7 +39,7 @@ _TITLE_SHARE = 0.3
 _COMBINING_MINUTES = 2.5
 """What it takes to learn how members are combined, from all rows that are held out for it."""
 _BYTES_AT_LEAST = 4e8
-_BYTES_A_VALUE = 40
+_BYTES_A_VALUE = 50
 _BYTES_A_LABEL = 12_000
 """Of memory while training, for each stored value of X and each label with training rows, a rough guide."""
 _NO_NAME = re.compile(r"\W*|[\d\W_]+|\w+:\S*")
