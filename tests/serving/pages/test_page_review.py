@@ -98,4 +98,5 @@ def test_the_token_is_asked_for_once_and_kept(browser, guarded):
     browser.press("a long secret", browser.keys.ENTER)
     browser.until(lambda: browser.run("return document.querySelector('#question').offsetParent"), "a question")
     answer(browser, "u", 1)
-    assert all("401" in one for one in browser.complaints()), "the two refusals"
+    said = browser.complaints()
+    assert all("401" in one for one in said), said
