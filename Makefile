@@ -4,10 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL = $(1)/bin/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types imports unit test-random docs bench drills release-check walks peers clean
+.PHONY: demo serve test lint types imports unit test-random docs bench drills release-check walks peers clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tailwise reproduce --demo
+
+# A small model, trained on first use, and the service with its page: http://127.0.0.1:5000/; another: make serve MODEL=folder
+MODEL ?= results/demo-model
+serve: $(VENV)/.installed
+	@test -e $(MODEL)/manifest.json || $(BIN)/python -m tailwise.serving.demo $(MODEL)
+	$(BIN)/tailwise serve $(MODEL) $(SERVE)
 
 test: lint types imports unit
 
@@ -79,6 +85,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 .venv-annif/.installed: constraints.txt
 	$(PYTHON) -m venv .venv-annif
 	-$(call PIP_INSTALL,.venv-annif) 'annif[omikuji]>=1.4,<1.5'
+	-$(call PIP_INSTALL,.venv-annif) --editable '.[annif]'
 	@touch $@
 
 # cleanlab holds scikit-learn and numpy to versions of its own.

@@ -17,6 +17,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m drills", description=__doc__)
     parser.add_argument("name", nargs="?", choices=[*drills, "all"])
     parser.add_argument("--count", type=int, help="how many to try (by default the drill's own COUNT; all: MODEST)")
+    parser.add_argument("--minutes", type=int, help="how long, for a drill that counts minutes: serving")
     wanted = parser.parse_args()
     if wanted.name is None:
         for name, module in drills.items():
@@ -25,7 +26,7 @@ def main() -> int:
     failed = False
     for name, module in drills.items():
         if wanted.name in (name, "all"):
-            count = wanted.count or (module.MODEST if wanted.name == "all" else module.COUNT)
+            count = wanted.count or wanted.minutes or (module.MODEST if wanted.name == "all" else module.COUNT)
             failed |= not harness.run(name, module, count)
     return int(failed)
 

@@ -144,6 +144,14 @@ class Live:
         return self.process.returncode
 
 
+@pytest.fixture(scope="session")
+def one_worker(models, tmp_path_factory):
+    """A service that tests share, which gives up early on slow requests."""
+    service = Live(tmp_path_factory.mktemp("one") / "log", models, "--workers", 1, TAILWISE_SERVE_HEAD_SECONDS="1")
+    yield service
+    service.stop()
+
+
 @pytest.fixture
 def live(tmp_path):
     """Start services that end with the test: ``live(folder, "--workers", 2)``."""

@@ -9,11 +9,9 @@ import threading
 import time
 from pathlib import Path
 
-import pytest
-
 from tailwise import DiSMEC
 
-from .conftest import Live, tagger
+from .conftest import tagger
 
 SUGGEST = "/v1/projects/subjects/suggest"
 
@@ -103,14 +101,6 @@ def test_killed_workers_come_back_and_counts_stay_right(models, live):
         assert service.ask(SUGGEST, {"text": "cod"})[0] == 200
     assert counted(service, 'tailwise_requests_total{operation="suggest",status="200"') == 20
     assert service.stop() == 0
-
-
-@pytest.fixture(scope="module")
-def one_worker(models, tmp_path_factory):
-    """A service that tests share."""
-    service = Live(tmp_path_factory.mktemp("one") / "log", models, "--workers", 1, TAILWISE_SERVE_HEAD_SECONDS="1")
-    yield service
-    service.stop()
 
 
 def test_logs_are_lines_of_json_without_texts(one_worker):

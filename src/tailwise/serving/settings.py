@@ -173,10 +173,5 @@ def token_of_environment() -> str | None:
 
 def with_given(settings: Settings, **given: Any) -> Settings:
     """The settings with what was given: not None, not an empty collection, not a flag that is off; 0 is a value."""
-    absent = (None, False)
-    kept = {
-        name: value
-        for name, value in given.items()
-        if not any(value is one for one in absent) and value not in ((), {})
-    }
-    return replace(settings, **kept)
+    kept = {name: value for name, value in given.items() if value is not None and value is not False}
+    return replace(settings, **{name: value for name, value in kept.items() if value not in ((), {})})

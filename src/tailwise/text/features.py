@@ -24,6 +24,10 @@ from tailwise.text.rows import (
     Words,
     check_groups,
     groups_of,
+    more_of,
+    more_ranges,
+    placed,
+    without_more,
 )
 from tailwise.text.terms import (
     Cut,
@@ -159,8 +163,8 @@ class TextFeatures(TextRows):
         """Take in the words of more ``texts`` than the first ``n_known``, in new columns at the end.
 
         Old columns keep their place and idf, so that rows made before stay valid. A new word comes in as many of the
-        new texts as ``min_df`` says. With ``char_ngrams``, whose pieces of words stand for new words, and with separate
-        fields no column is added.
+        new texts as ``min_df`` says. Where there is more than one group of columns, the new words of a group are a
+        group of their own, ``"words +1"``. Pieces of words stand for new words already, and get no column.
 
         >>> features = TextFeatures(min_df=1).fit(["law of the sea"]).update(["tax law"], n_known=1)
         >>> list(features.get_feature_names_out())
@@ -169,27 +173,49 @@ class TextFeatures(TextRows):
         self._check_is_fitted()
         texts = check_texts(texts)
         blocks = self._blocks(self.fields_)
-        if len(blocks) > 1 or not len(texts):
+        if not len(texts):
             return self
-        own = blocks[0].texts(_by_field(texts, self.fields_))
-        found = learn_terms(own, blocks[0].cut, Limits(self.min_df, self.max_df, None), self.n_jobs)
-        new = np.flatnonzero(~np.isin(found.hashes, self.hashes_))
+        by_field = _by_field(texts, self.fields_)
+        for block in blocks:
+            if block.kind == "words":
+                self._grow(block, block.texts(by_field), n_known, alone=len(blocks) == 1)
+        return self
+
+    def _grow(self, block: _Block, texts: Sequence[str], n_known: int, *, alone: bool) -> None:
+        """New columns for the words of a block that it does not have."""
+        own = self._columns(block)
+        found = learn_terms(texts, block.cut, Limits(self.min_df, self.max_df, None), self.n_jobs)
+        new = np.flatnonzero(~np.isin(found.hashes, self.hashes_[own]))
         if self.max_features is not None:
-            new = new[: max(0, self.max_features - len(self.vocabulary_))]
+            new = new[: max(0, self.max_features - own.size)]
+        if not new.size:
+            return
         # learn_terms weighs by the new texts alone: 1 + n_having of them is (1 + n_new) / e^(idf - 1).
         having = (1.0 + len(texts)) / np.exp(found.idf[new].astype(np.float64) - 1.0) - 1.0
         self.vocabulary_ = self.vocabulary_ + [found.terms[i] for i in new]
         self.hashes_ = np.concatenate([self.hashes_, found.hashes[new]])
         self.idf_ = np.concatenate([self.idf_, smooth_idf(having, n_known + len(texts))])
-        self.groups_ = groups_of([(blocks[0].group, len(self.vocabulary_))])
-        return self
+        sizes = [(name, last - first) for name, (first, last) in self.groups_.items()]
+        more = (more_of(block.group, self.groups_), new.size)
+        self.groups_ = groups_of([(block.group, len(self.vocabulary_))] if alone else [*sizes, more])
+
+    def _columns(self, block: _Block) -> np.ndarray:
+        """The columns of a block: those it had at first, then those that came later."""
+        ranges = [self.groups_[block.group], *more_ranges(self.groups_).get(block.group, ())]
+        return np.concatenate([np.arange(first, last) for first, last in ranges])
 
     def transform(self, texts: Sequence[str]) -> sparse.csr_array:
         """Rows (n_texts, n_features), float32, of unit length; a text without known terms is an empty row."""
         self._check_is_fitted()
         by_field = _by_field(check_texts(texts), self.fields_)
-        parts = [self._weigh(block, by_field) for block in self._blocks(self.fields_)]
-        return parts[0] if len(parts) == 1 else unit_rows(sparse.csr_array(sparse.hstack(parts, format="csr")))
+        blocks = self._blocks(self.fields_)
+        parts = [self._weigh(block, by_field) for block in blocks]
+        if len(parts) == 1:
+            return parts[0]
+        X = unit_rows(sparse.csr_array(sparse.hstack(parts, format="csr")))
+        if not more_ranges(self.groups_):
+            return X
+        return placed(X, np.concatenate([self._columns(block) for block in blocks]))
 
     @property
     def field_names(self) -> list[str]:
@@ -198,7 +224,7 @@ class TextFeatures(TextRows):
 
     def _weigh(self, block: _Block, by_field: dict[str, Sequence[str]]) -> sparse.csr_array:
         """The rows of one block of columns, of unit length."""
-        known = self._known(block.group)
+        known = self._known(block)
         rows = [
             weigh_terms(by_field[field], block.cut, known, sublinear=self.sublinear_tf, n_jobs=self.n_jobs)
             for field in block.weights
@@ -208,35 +234,36 @@ class TextFeatures(TextRows):
         weighted = [with_values(X, X.data * np.float32(w)) for X, w in zip(rows, block.weights.values(), strict=True)]
         return unit_rows(sparse.csr_array(sum(weighted[1:], weighted[0])))
 
-    def _known(self, group: str) -> KnownTerms:
-        """The terms of a group of columns, to be looked up; kept until other terms are learnt."""
+    def _known(self, block: _Block) -> KnownTerms:
+        """The terms of a block of columns, to be looked up; kept until other terms are learnt."""
         # Compared by identity: a copy that learns more shares what was kept here, and has other hashes.
         if self._tables is None or self._tables[0] is not self.hashes_:
             self._tables = (self.hashes_, {})
         tables = self._tables[1]
-        if group not in tables:
-            own = slice(*self.groups_[group])
-            tables[group] = KnownTerms.of(self.hashes_[own], self.idf_[own])
-        return tables[group]
+        if block.group not in tables:
+            own = self._columns(block)
+            tables[block.group] = KnownTerms.of(self.hashes_[own], self.idf_[own])
+        return tables[block.group]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The terms, one a column; pieces of words stand between bars, and separate fields before their terms."""
         del input_features
         self._check_is_fitted()
-        names: list[str] = []
+        names = np.array(self.vocabulary_, dtype=object)
         for block in self._blocks(self.fields_):
-            names += map(block.named, self.vocabulary_[slice(*self.groups_[block.group])])
-        return np.array(names, dtype=object)
+            own = self._columns(block)
+            names[own] = [block.named(term) for term in names[own]]
+        return names
 
     def column_names(self, columns: Sequence[int]) -> list[str]:
         """The names of some columns, as ``get_feature_names_out`` has them."""
         self._check_is_fitted()
         groups = {block.group: block for block in self._blocks(self.fields_)}
-        named = []
-        for column in columns:
-            group = next(name for name, (first, last) in self.groups_.items() if first <= column < last)
-            named.append(groups[group].named(self.vocabulary_[column]))
-        return named
+        return [groups[self._group(column)].named(self.vocabulary_[column]) for column in columns]
+
+    def _group(self, column: int) -> str:
+        """The group of a column, also of one that came to it later."""
+        return without_more(next(name for name, (first, last) in self.groups_.items() if first <= column < last))
 
     def spans(self, text: Sequence[str], columns: Sequence[int]) -> Spans:
         """Every place of the terms that ``columns`` are, runs of words from the first to the last of them.
@@ -249,8 +276,7 @@ class TextFeatures(TextRows):
         found: Spans = {}
         pieces = field_places(text, list(self.fields_))
         for block in self._blocks(self.fields_):
-            first, last = self.groups_[block.group]
-            wanted = {int(self.hashes_[column]): column for column in columns if first <= column < last}
+            wanted = {int(self.hashes_[column]): column for column in columns if self._group(column) == block.group}
             for field in block.weights if wanted else ():
                 for column, place in find_terms(*pieces[field], block.cut, wanted):
                     found.setdefault(column, []).append(place)
@@ -279,7 +305,10 @@ class TextFeatures(TextRows):
         check_weights(self.fields, self.fields_)
         check_strings("stop_words", list(self.stop_words or ()))
         expected = [block.group for block in self._blocks(self.fields_)]
-        check_that(list(self.groups_) == expected, f"groups_ are {list(self.groups_)}, not {expected}")
+        first, later = list(self.groups_)[: len(expected)], list(self.groups_)[len(expected) :]
+        check_that(first == expected, f"groups_ begin with {first}, not {expected}")
+        known = sum(len(more_ranges(self.groups_).get(name, ())) for name in expected)
+        check_that(known == len(later), f"groups_ end with {later}, which are none of {expected}")
 
     def _blocks(self, fields: dict[str, float]) -> list[_Block]:
         """The blocks of columns: words of each field, then pieces of words if asked."""

@@ -1,0 +1,316 @@
+"""How many suggestions a second does the service give, and how fast, beside Annif with omikuji Bonsai in the same run?
+
+Both serve TIBKAT models of one language with as many workers as there are cores, are asked over HTTP with the same
+forms (a dev record's title and abstract, limit 10) by a client on the same machine, 1, 8 and 64 at a time, each for a
+few seconds; then the memory of 1 and of 4 workers, and the time from the start of the process to the first answer::
+
+    python -m benchmarks serving                                # prepares what is missing, then measures
+    python -m benchmarks serving --ours bonsai,best=../run/m-en --seconds 10
+    python -m benchmarks serving --prepare                      # trains what is missing, and measures nothing
+
+``--ours`` are models: ``bonsai`` is trained here, as Annif's omikuji is; ``NAME=FOLDER`` is one that is there.
+Annif runs under gunicorn with uvicorn's workers, as its documentation sets it up. Annif is in ``.venv-annif``
+(``make peers``), the records are in ``../shared/data``; without Annif ours are measured alone, without records nothing.
+CPU-ms are of the server's processes, for each answer: what stays the same on a busy machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import lzma
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+
+from benchmarks import annif_peer
+from benchmarks.harness import RESULTS, ROOT, save_results
+
+QUESTION = "How many suggestions a second does the service give, beside Annif with omikuji Bonsai?"
+CLIENTS = (1, 8, 64)
+_TEXTS = 400
+_START_SECONDS = 120.0
+
+
+def main(arguments: list[str]) -> None:
+    language = _option(arguments, "--language", "en")
+    seconds = float(_option(arguments, "--seconds", "12"))
+    workers = int(_option(arguments, "--workers", str(os.cpu_count() or 1)))
+    folder = Path(_option(arguments, "--folder", str(RESULTS / "serving" / language))).resolve()
+    records = {part: annif_peer._DATA / f"tibkat-{language}-{part}.jsonl.xz" for part in ("train", "dev")}
+    if not records["train"].exists():
+        print(f"{records['train']} is not at hand; nothing was measured")
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    ours = dict(_named(one, folder) for one in _option(arguments, "--ours", "bonsai").split(",") if one)
+    prepare(folder, language, records, ours)
+    if "--prepare" in arguments:
+        return
+    texts = _texts(records["dev"])
+    figures: dict[str, Any] = {"language": language, "workers": workers, "seconds": seconds}
+    servers = {f"tailwise {name}": (_start_ours, path, name) for name, path in ours.items()}
+    if (folder / "data" / "projects" / "bonsai").is_dir():
+        servers["annif omikuji"] = (_start_annif, folder, "bonsai")
+    else:
+        print("Annif is not at hand (make peers): ours alone")
+    for name, (start, path, project) in servers.items():
+        figures[name] = measure(name, start, path, project, texts, workers, seconds)
+    _print_ratios(figures, servers)
+    save_results(f"serving_{language}", figures)
+
+
+def _named(one: str, folder: Path) -> tuple[str, Path]:
+    name, equals, path = one.partition("=")
+    return name, Path(path).resolve() if equals else folder / f"{name}-model"
+
+
+def _option(arguments: list[str], name: str, default: str) -> str:
+    return arguments[arguments.index(name) + 1] if name in arguments[:-1] else default
+
+
+def prepare(folder: Path, language: str, records: dict[str, Path], ours: dict[str, Path]) -> None:
+    """Train what is missing: our models, and Annif's project."""
+    annif = annif_peer._ANNIF.exists() and not (folder / "data" / "projects" / "bonsai").is_dir()
+    missing = {name: path for name, path in ours.items() if not (path / "manifest.json").exists()}
+    if (annif or missing) and not (folder / "gnd.csv").exists():
+        annif_peer._write_corpora(folder, records)
+    for name, path in missing.items():
+        print(f"training tailwise --model {name}", flush=True)
+        train = ["train", str(records["train"]), "-o", str(path), "--vocab", "gnd.csv", "--model", name]
+        annif_peer._run(folder, Path(sys.executable).parent / "tailwise", train)
+    if annif:
+        print("training Annif's omikuji Bonsai", flush=True)
+        stemmer = annif_peer._STEMMERS[language]
+        (folder / "projects.cfg").write_text(annif_peer._PROJECTS.format(language=language, stemmer=stemmer))
+        annif_peer._stand_in_for_punkt(folder / "nltk_data")
+        annif_peer._annif(folder, "load-vocab", "gnd", "gnd.csv")
+        annif_peer._annif(folder, "train", "bonsai", "train.tsv.gz", "-j", "1")
+
+
+def _texts(path: Path) -> list[bytes]:
+    """Requests' bodies: records of the dev part."""
+    with lzma.open(path, "rt", encoding="utf-8") as lines:
+        found = [json.loads(line) for _, line in zip(range(_TEXTS), lines, strict=False)]
+    return [urlencode({"text": f"{one['title']}\n{one['abstract'] or ''}", "limit": 10}).encode() for one in found]
+
+
+@contextmanager
+def _running(command: list[Any], folder: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    log = tempfile.TemporaryFile()  # noqa: SIM115
+    process = subprocess.Popen(
+        list(map(str, command)), cwd=folder, stdout=log, stderr=log, env={**os.environ, **environment},
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        with_signal = (signal.SIGTERM, signal.SIGKILL)
+        for number in with_signal:
+            try:
+                process.send_signal(number)
+                process.wait(15)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        log.close()
+
+
+def _start_ours(model: Path, project: str, port: int, workers: int) -> Any:
+    command = [
+        Path(sys.executable).parent / "tailwise",
+        "serve",
+        model,
+        "--port",
+        port,
+        "--workers",
+        workers,
+        "--quiet",
+    ]
+    return _running(command, ROOT), f"/v1/projects/{model.name}/suggest"
+
+
+def _start_annif(folder: Path, project: str, port: int, workers: int) -> Any:
+    command = [
+        annif_peer._ANNIF.parent / "gunicorn", "-k", "uvicorn.workers.UvicornWorker", "-w", workers,
+        "-b", f"127.0.0.1:{port}", "--timeout", "600", "annif:create_app()",
+    ]  # fmt: skip
+    where = {"NLTK_DATA": str(folder / "nltk_data"), "ANNIF_DATADIR": str(folder / "data"), "OMP_NUM_THREADS": "1"}
+    return _running(command, folder, **where), f"/v1/projects/{project}/suggest"
+
+
+def measure(
+    name: str, start: Any, path: Path, project: str, texts: list[bytes], workers: int, seconds: float
+) -> dict[str, Any]:
+    """One server: its start, its answers at each number of clients, its memory with 1 and 4 workers."""
+    found: dict[str, Any] = {}
+    port = _free_port()
+    begun = time.perf_counter()
+    running, target = start(path, project, port, workers)
+    with running as process:
+        _first_answer(port, target, texts[0])
+        found["start to first answer"] = time.perf_counter() - begun
+        _warm(port, target, texts, workers)
+        for clients in CLIENTS:
+            used = _cpu_seconds(process.pid)
+            figures = asyncio.run(_load(port, target, texts, clients, seconds))
+            figures["CPU-ms"] = 1000 * (_cpu_seconds(process.pid) - used) / max(1, figures["answers"])
+            found[f"{clients} clients"] = figures
+            times = f"p50 {figures['p50 ms']:7.1f} ms  p99 {figures['p99 ms']:7.1f} ms"
+            rate = f"{figures['requests/s']:8.1f} requests/s  {times}"
+            cost = f"{figures['CPU-ms']:6.2f} CPU-ms  {figures['failed']} failed"
+            print(f"{name:24} {clients:3} clients  {rate}  {cost}", flush=True)
+    for n in (1, 4):
+        port = _free_port()
+        running, target = start(path, project, port, n)
+        with running as process:
+            _first_answer(port, target, texts[0])
+            _warm(port, target, texts, n)
+            found[f"MB of {n} workers"] = _megabytes(process.pid)
+    print(
+        f"{name:24} start to first answer {found['start to first answer']:.2f} s; memory of 1 worker "
+        f"{found['MB of 1 workers']:,.0f} MB, of 4 {found['MB of 4 workers']:,.0f} MB",
+        flush=True,
+    )
+    return found
+
+
+def _print_ratios(figures: dict[str, Any], servers: dict[str, Any]) -> None:
+    if "annif omikuji" not in servers:
+        return
+    for name in servers:
+        if name != "annif omikuji":
+            ratios = [
+                figures[name][f"{n} clients"]["requests/s"] / figures["annif omikuji"][f"{n} clients"]["requests/s"]
+                for n in CLIENTS
+            ]
+            said = ", ".join(f"{ratio:.1f}× at {n}" for n, ratio in zip(CLIENTS, ratios, strict=True))
+            print(f"{name}: requests a second beside Annif's: {said} clients")
+
+
+def _request(target: str, body: bytes) -> bytes:
+    head = (
+        f"POST {target} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+async def _load(port: int, target: str, texts: list[bytes], clients: int, seconds: float) -> dict[str, Any]:
+    """So many clients, each asking again when it is answered, on connections that stay open."""
+    requests = [_request(target, text) for text in texts]
+    end = time.perf_counter() + seconds
+    times: list[float] = []
+    failed = 0
+
+    async def ask(number: int) -> None:
+        nonlocal failed
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        place = number * 7919
+        while (begun := time.perf_counter()) < end:
+            writer.write(requests[place % len(requests)])
+            place += 1
+            try:
+                async with asyncio.timeout(60):
+                    status = await _answer(reader)
+            except (OSError, TimeoutError, asyncio.IncompleteReadError):
+                failed += 1
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                continue
+            if status == 200:
+                times.append(time.perf_counter() - begun)
+            else:
+                failed += 1
+        writer.close()
+
+    begun = time.perf_counter()
+    await asyncio.gather(*(ask(number) for number in range(clients)))
+    wall = time.perf_counter() - begun
+    milliseconds = 1000 * np.array(times or [np.nan])
+    return {
+        "answers": len(times),
+        "failed": failed,
+        "requests/s": len(times) / wall,
+        "p50 ms": float(np.percentile(milliseconds, 50)),
+        "p99 ms": float(np.percentile(milliseconds, 99)),
+    }
+
+
+async def _answer(reader: asyncio.StreamReader) -> int:
+    head = await reader.readuntil(b"\r\n\r\n")
+    lowered = head.lower()
+    if b"content-length:" in lowered:
+        length = int(lowered.split(b"content-length:")[1].split(b"\r\n")[0])
+        await reader.readexactly(length)
+    else:
+        while size := int((await reader.readuntil(b"\r\n")).split(b";")[0], 16):
+            await reader.readexactly(size + 2)
+        await reader.readuntil(b"\r\n")
+    return int(head.split(b" ", 2)[1])
+
+
+def _first_answer(port: int, target: str, body: bytes) -> None:
+    deadline = time.perf_counter() + _START_SECONDS
+    while time.perf_counter() < deadline:
+        try:
+            figures = asyncio.run(_once(port, target, body))
+        except (OSError, asyncio.IncompleteReadError, TimeoutError):
+            time.sleep(0.02)
+            continue
+        if figures == 200:
+            return
+        time.sleep(0.05)
+    sys.exit(f"nothing answered at {target} within {_START_SECONDS:g} s")
+
+
+async def _once(port: int, target: str, body: bytes) -> int:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(_request(target, body))
+    async with asyncio.timeout(_START_SECONDS):
+        status = await _answer(reader)
+    writer.close()
+    return status
+
+
+def _warm(port: int, target: str, texts: list[bytes], workers: int) -> None:
+    """Have every worker answer: new connections, until each will have had some."""
+    for place in range(12 * workers):
+        asyncio.run(_once(port, target, texts[place % len(texts)]))
+
+
+def _tree(pid: int) -> list[int]:
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return []
+    return [pid, *(one for child in children for one in _tree(int(child)))]
+
+
+def _cpu_seconds(pid: int) -> float:
+    ticks = 0
+    for one in _tree(pid):
+        fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _megabytes(pid: int) -> float:
+    """Memory of a process and all that it started, shared pages counted once."""
+    lines = [line for one in _tree(pid) for line in Path(f"/proc/{one}/smaps_rollup").read_text().splitlines()]
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
