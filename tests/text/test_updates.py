@@ -97,7 +97,7 @@ def test_features_keep_old_columns_and_their_idf():
 
 BOTH = Texts({"title": ["Sea law", "Fish"], "abstract": ["Of ships", "Law and fish"]})
 LATER = [
-    Texts({"title": ["Wind power", "Fish wind"], "abstract": ["Of turbines", "Law and wind at sea"]}),
+    Texts({"title": ["Wind power", "Fish wind"], "abstract": ["Of turbines, of", "Law and wind at sea"]}),
     Texts({"title": ["Solar"], "abstract": ["cells of law"]}),
 ]
 
@@ -122,6 +122,13 @@ def test_new_words_of_several_groups_come_behind_all_columns(features, tmp_path)
         row = features.transform(texts).toarray()
         new = list(features.get_feature_names_out())[n:]
         assert all(name.split(": ")[-1].isalpha() for name in new) and (row[:, n:].sum(axis=0) > 0).all()
+    columns = list(range(features.n_columns_))
+    assert features.column_names(columns) == list(features.get_feature_names_out())
+    texts = LATER[0][:1]
+    text = texts[0]
+    for column, places in features.spans(texts, columns).items():
+        word = features.column_names([column])[0].split(": ")[-1].strip("|")
+        assert {text[first:last].lower() for first, last in places} == {word.strip()}
     features.save(tmp_path / "f")
     again = tailwise.load(tmp_path / "f")
     assert again.groups_ == features.groups_

@@ -32,10 +32,13 @@ _HELD_OUT = {"quick": 5_000, "normal": 10_000, "best": 15_000}
 """Rows that are predicted out of fold, to calibrate or to combine."""
 _QUICK_MINUTES = 1.0
 _NEIGHBOUR_ROWS = 300_000
-_TREE_SHARE = 0.3
-"""What one tree over labels costs beside one classifier a label."""
+_TREE_SHARE = 0.6
+"""What one tree over labels on runs of two words costs beside one classifier a label on words."""
 _TITLE_SHARE = 0.3
 """What the title's words alone cost beside all words."""
+_COMBINING_MINUTES = 2.5
+"""What it takes to learn how members are combined, from all rows that are held out for it."""
+_BYTES_AT_LEAST = 4e8
 _BYTES_A_VALUE = 40
 _BYTES_A_LABEL = 12_000
 """Of memory while training, for each stored value of X and each label with training rows, a rough guide."""
@@ -120,11 +123,13 @@ def plan_model(
         _on(member, roles[role], groups) for role, member in found if roles[role] or (role == "words" and not groups)
     ]
     model, reason = members[0], chosen.reason
+    minutes = chosen.minutes * share * fits
     if len(members) > 1:
+        minutes += _COMBINING_MINUTES * min(1.0, X.shape[0] / _HELD_OUT[effort])
         model = Stacked(members, n_rows=_HELD_OUT[effort], random_state=random_state)
         reason = f"{reason}; {len(members)} models are combined"
-    gigabytes = (X.nnz * _BYTES_A_VALUE + n_labels * _BYTES_A_LABEL * share) / 1e9
-    return Plan(model, reason, chosen.minutes * share * fits, gigabytes)
+    gigabytes = (_BYTES_AT_LEAST + X.nnz * _BYTES_A_VALUE + n_labels * _BYTES_A_LABEL * share) / 1e9
+    return Plan(model, reason, minutes, gigabytes)
 
 
 def _roles(groups: Mapping[str, tuple[int, int]]) -> dict[str, list[str]]:

@@ -213,8 +213,6 @@ class TextFeatures(TextRows):
         if len(parts) == 1:
             return parts[0]
         X = unit_rows(sparse.csr_array(sparse.hstack(parts, format="csr")))
-        if not more_ranges(self.groups_):
-            return X
         return placed(X, np.concatenate([self._columns(block) for block in blocks]))
 
     @property
@@ -259,11 +257,11 @@ class TextFeatures(TextRows):
         """The names of some columns, as ``get_feature_names_out`` has them."""
         self._check_is_fitted()
         groups = {block.group: block for block in self._blocks(self.fields_)}
-        return [groups[self._group(column)].named(self.vocabulary_[column]) for column in columns]
-
-    def _group(self, column: int) -> str:
-        """The group of a column, also of one that came to it later."""
-        return without_more(next(name for name, (first, last) in self.groups_.items() if first <= column < last))
+        named = []
+        for column in columns:
+            group = next(name for name, (first, last) in self.groups_.items() if first <= column < last)
+            named.append(groups[without_more(group)].named(self.vocabulary_[column]))
+        return named
 
     def spans(self, text: Sequence[str], columns: Sequence[int]) -> Spans:
         """Every place of the terms that ``columns`` are, runs of words from the first to the last of them.
@@ -276,7 +274,8 @@ class TextFeatures(TextRows):
         found: Spans = {}
         pieces = field_places(text, list(self.fields_))
         for block in self._blocks(self.fields_):
-            wanted = {int(self.hashes_[column]): column for column in columns if self._group(column) == block.group}
+            own = np.intersect1d(columns, self._columns(block)).tolist()
+            wanted = {int(self.hashes_[column]): column for column in own}
             for field in block.weights if wanted else ():
                 for column, place in find_terms(*pieces[field], block.cut, wanted):
                     found.setdefault(column, []).append(place)

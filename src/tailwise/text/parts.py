@@ -172,20 +172,18 @@ class TextParts(TextRows):
 
     def spans(self, text: Sequence[str], columns: Sequence[int]) -> Spans:
         """Where the parts find what their columns come from."""
-        text = self._told_apart(text)
         return {
             own[column]: places
             for part, own in self._shared_out(columns)
-            for column, places in part.spans(text, list(own)).items()
+            for column, places in part.spans(self._told_apart(text), list(own)).items()
         }
 
     def _shared_out(self, columns: Sequence[int]) -> Iterator[tuple[TextRows, dict[int, int]]]:
-        """The parts that some of ``columns`` are of, each with its own: as it counts them, and as they are here."""
-        beside = columns if self.sizes_ is None else self._order()[list(columns)].tolist()
+        """The parts that some of ``columns`` are of, each with its own: as it counts them, and as they count here."""
+        beside = dict(zip(self._order()[np.asarray(columns, np.int64)].tolist(), columns, strict=True))
         first = 0
         for part in self.parts_:
-            pairs = zip(beside, columns, strict=True)
-            own = {at - first: column for at, column in pairs if first <= at < first + part.n_columns_}
+            own = {place - first: column for place, column in beside.items() if 0 <= place - first < part.n_columns_}
             if own:
                 yield part, own
             first += part.n_columns_
@@ -199,19 +197,13 @@ class TextParts(TextRows):
         """The names that the parts give their columns."""
         del input_features
         self._check_is_fitted()
-        names = np.empty(self.n_columns_, object)
-        names[self._places()] = np.concatenate([part.get_feature_names_out() for part in self.parts_])
-        return names
-
-    def _places(self) -> np.ndarray:
-        """Where the columns of the parts, side by side, stand."""
-        if self.sizes_ is None:
-            return np.arange(sum(part.n_columns_ for part in self.parts_))
-        return np.argsort(self._order())
+        beside = np.concatenate([part.get_feature_names_out() for part in self.parts_])
+        return beside[self._order()]
 
     def _order(self) -> np.ndarray:
-        """For each column the one that it is where the parts stand side by side."""
-        assert self.sizes_ is not None
+        """The place of each column where those of the parts stand side by side."""
+        if self.sizes_ is None:
+            return np.arange(sum(part.n_columns_ for part in self.parts_))
         starts = np.concatenate([[0], np.cumsum(self.sizes_[-1])[:-1]])
         steps = np.vstack([np.zeros_like(self.sizes_[:1]), self.sizes_])
         order = [
@@ -226,7 +218,7 @@ class TextParts(TextRows):
             pairs = zip(rows, self.weights, strict=True)
             rows = [with_values(X, X.data * np.float32(weight)) for X, weight in pairs]
         X = sparse.csr_array(sparse.hstack(rows, format="csr", dtype=np.float32))
-        return X if self.sizes_ is None else placed(X, self._places())
+        return X if self.sizes_ is None else placed(X, np.argsort(self._order()))
 
     def _check_weights(self) -> None:
         if self.weights is not None and len(self.weights) != len(self.parts):

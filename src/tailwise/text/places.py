@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from tailwise.data.texts import ONLY_FIELD, Texts, in_fields
 from tailwise.text.terms import Cut, Folding
+
+_GAP = re.compile(r"\W")
 
 Place = tuple[int, int]
 """The first character and the one past the last."""
@@ -39,10 +42,14 @@ def find_terms(text: str, start: int, cut: Cut, wanted: dict[int, int]) -> Itera
     origin = origins(text, cut.folding)
     hits = np.flatnonzero(np.isin(terms.hashes, np.fromiter(wanted, np.uint64, len(wanted))))
     for hit in hits.tolist():
-        # The text begins at the second character of what was cut.
+        # The text begins at the second character of what was cut. A piece may begin or end with the gap between words,
+        # which may lie before the first character or behind the last.
         first, length = int(terms.first[hit]) - 1, int(terms.length[hit])
-        place = (start + int(origin[first]), start + int(origin[first + length - 1]) + 1)
-        yield wanted[int(terms.hashes[hit])], place
+        last = min(first + length - 1, origin.size - 1)
+        low, high = int(origin[max(first, 0)]), int(origin[last]) + 1
+        low += bool(_GAP.match(text[low]))
+        high -= bool(_GAP.match(text[high - 1]))
+        yield wanted[int(terms.hashes[hit])], (start + low, start + high)
 
 
 def origins(text: str, folding: Folding) -> np.ndarray:
