@@ -63,7 +63,6 @@ export default {
   add_placeholder: "Schlagwort hinzufügen: einen Teil des Namens eingeben  ( / )",
   vocabulary: "Vokabular",
   nothing_found: "Kein Schlagwort heißt so.",
-  found_n: ["{n} Schlagwort gefunden", "{n} Schlagwörter gefunden"],
   why_words: "Wörter des Textes",
   why_names: "Im Text gefundene Namen",
   why_neighbours: "Datensätze aus dem Training",

@@ -63,7 +63,6 @@ export default {
   add_placeholder: "Add a label: type a part of its name  ( / )",
   vocabulary: "Vocabulary",
   nothing_found: "No label is called so.",
-  found_n: ["{n} label found", "{n} labels found"],
   why_words: "Words of the text",
   why_names: "Names found in the text",
   why_neighbours: "Records of the training data",
