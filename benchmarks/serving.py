@@ -29,13 +29,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple
 from urllib.parse import urlencode
 
 import numpy as np
 
 from benchmarks import annif_peer
 from benchmarks.harness import RESULTS, ROOT, save_results
+from tailwise import load
+from tailwise.display import describe
 
 QUESTION = "How many suggestions a second does the service give, beside Annif with omikuji Bonsai?"
 CLIENTS = (1, 8, 64)
@@ -64,6 +66,10 @@ def main(arguments: list[str]) -> None:
         servers["annif omikuji"] = (_start_annif, folder, "bonsai")
     else:
         print("Annif is not at hand (make peers): ours alone")
+    for name, path in ours.items():
+        # What a folder holds is told by the folder, not by the name it was given here.
+        figures[f"tailwise {name} is"] = describe(load(path).model_)
+        print(f"tailwise {name} is {figures[f'tailwise {name} is']}", flush=True)
     for name, (start, path, project) in servers.items():
         figures[name] = measure(name, start, path, project, texts, workers, seconds)
     _print_ratios(figures, servers)
@@ -106,24 +112,40 @@ def _texts(path: Path) -> list[bytes]:
 
 
 @contextmanager
-def _running(command: list[Any], folder: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
-    log = tempfile.TemporaryFile()  # noqa: SIM115
-    process = subprocess.Popen(
-        list(map(str, command)), cwd=folder, stdout=log, stderr=log, env={**os.environ, **environment},
-        start_new_session=True,
-    )  # fmt: skip
-    try:
-        yield process
-    finally:
-        with_signal = (signal.SIGTERM, signal.SIGKILL)
-        for number in with_signal:
-            try:
+def _running(command: list[Any], folder: Path, **environment: str) -> Iterator[Server]:
+    """A server that runs as long as the block does, in a session of its own, and ends with all that it started."""
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(
+            list(map(str, command)),
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+            env={**os.environ, **environment},
+            start_new_session=True,
+        )
+        try:
+            yield Server(process, log)
+        finally:
+            for number in (signal.SIGTERM, signal.SIGKILL):
                 process.send_signal(number)
-                process.wait(15)
-                break
-            except subprocess.TimeoutExpired:
-                continue
-        log.close()
+                try:
+                    process.wait(20)
+                    break
+                except subprocess.TimeoutExpired:
+                    continue
+
+
+class Server(NamedTuple):
+    """A process and what it says."""
+
+    process: subprocess.Popen[bytes]
+    log: IO[bytes]
+
+    def check(self) -> None:
+        """End with what it said where it has ended."""
+        if self.process.poll() is not None:
+            self.log.seek(0)
+            sys.exit(f"the server ended: {self.log.read()[-2000:].decode(errors='replace')}")
 
 
 def _start_ours(model: Path, project: str, port: int, workers: int) -> Any:
@@ -157,14 +179,14 @@ def measure(
     port = _free_port()
     begun = time.perf_counter()
     running, target = start(path, project, port, workers)
-    with running as process:
-        _first_answer(port, target, texts[0])
+    with running as server:
+        _first_answer(server, port, target, texts[0])
         found["start to first answer"] = time.perf_counter() - begun
         _warm(port, target, texts, workers)
         for clients in CLIENTS:
-            used = _cpu_seconds(process.pid)
+            used = _cpu_seconds(server.process.pid)
             figures = asyncio.run(_load(port, target, texts, clients, seconds))
-            figures["CPU-ms"] = 1000 * (_cpu_seconds(process.pid) - used) / max(1, figures["answers"])
+            figures["CPU-ms"] = 1000 * (_cpu_seconds(server.process.pid) - used) / max(1, figures["answers"])
             found[f"{clients} clients"] = figures
             times = f"p50 {figures['p50 ms']:7.1f} ms  p99 {figures['p99 ms']:7.1f} ms"
             rate = f"{figures['requests/s']:8.1f} requests/s  {times}"
@@ -173,10 +195,10 @@ def measure(
     for n in (1, 4):
         port = _free_port()
         running, target = start(path, project, port, n)
-        with running as process:
-            _first_answer(port, target, texts[0])
+        with running as server:
+            _first_answer(server, port, target, texts[0])
             _warm(port, target, texts, n)
-            found[f"MB of {n} workers"] = _megabytes(process.pid)
+            found[f"MB of {n} workers"] = _megabytes(server.process.pid)
     print(
         f"{name:24} start to first answer {found['start to first answer']:.2f} s; memory of 1 worker "
         f"{found['MB of 1 workers']:,.0f} MB, of 4 {found['MB of 4 workers']:,.0f} MB",
@@ -259,9 +281,10 @@ async def _answer(reader: asyncio.StreamReader) -> int:
     return int(head.split(b" ", 2)[1])
 
 
-def _first_answer(port: int, target: str, body: bytes) -> None:
+def _first_answer(server: Server, port: int, target: str, body: bytes) -> None:
     deadline = time.perf_counter() + _START_SECONDS
     while time.perf_counter() < deadline:
+        server.check()
         try:
             figures = asyncio.run(_once(port, target, body))
         except (OSError, asyncio.IncompleteReadError, TimeoutError):

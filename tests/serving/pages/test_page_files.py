@@ -54,3 +54,11 @@ def test_a_dropped_text_is_read_in_its_encoding(page, tmp_path):
         page.find("#file").send_keys(str(tmp_path / name))
         page.until(lambda: page.find("#text").get_attribute("value") == "Öl und Wein", name)
         page.click("#clear")
+
+
+def test_markup_in_a_table_stays_text(page):
+    page.drop("<b>x.csv", 'id,text\n1,"<img src=x onerror=alert(1)> cod and fish"\n2,"\u202ewine"\n')
+    page.until(lambda: page.text("#table-state") == "2 of 2 records have suggestions", "the table")
+    assert page.texts("#table-rows td:nth-child(2)")[0] == "<img src=x onerror=alert(1)> cod and fish"
+    assert page.text("#table-h") == "<b>x.csv: 2 records"
+    assert not page.all("main img, main b")

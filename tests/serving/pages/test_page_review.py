@@ -84,3 +84,19 @@ def test_whoever_has_answered_all_is_thanked(review):
         review.press("u")
         review.until(lambda before=before: review.text("#progress-text") != before, "the next question")
     assert review.text("#done") == "No question is left for you. Thank you."
+
+
+def test_the_token_is_asked_for_once_and_kept(browser, guarded):
+    browser.show(f"{guarded}/review/check")
+    browser.find("#reviewer").send_keys("guest\n")
+    browser.until(lambda: browser.all("dialog[open] #token"), "the question for the token")
+    browser.press("wrong", browser.keys.ENTER)
+    browser.until(
+        lambda: browser.all("dialog[open] #token") and not browser.find("#token").get_attribute("value"), "again"
+    )
+    assert browser.violations() == []
+    browser.press("a long secret", browser.keys.ENTER)
+    browser.until(lambda: browser.run("return document.querySelector('#question').offsetParent"), "a question")
+    answer(browser, "u", 1)
+    said = browser.complaints()
+    assert all("401" in one for one in said), said

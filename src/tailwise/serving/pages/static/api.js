@@ -66,6 +66,7 @@ function askForToken() {
         { method: "dialog" },
         make("h2", { id: "token-h" }, t("token")),
         make("label", { for: "token" }, t("token_help")),
+        make("input", { type: "text", autocomplete: "username", value: "tailwise", hidden: true }), // whose password managers ask
         field,
         make("div", { class: "row" }, make("button", { value: "yes", class: "main" }, t("token_use")), make("button", { value: "" }, t("cancel"))),
       ),

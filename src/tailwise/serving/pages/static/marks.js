@@ -3,7 +3,7 @@
 import { $, make } from "./dom.js";
 
 const LEVELS = 3;
-const FAINT = 0.15; // of the strongest contribution; what is weaker is not marked
+const FAINT = 0.2; // of the strongest contribution; what is weaker is not marked
 
 /** Places in UTF-16, as JavaScript counts, from places in code points, as the service does. */
 export function utf16Places(text, wanted) {

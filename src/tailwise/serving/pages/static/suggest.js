@@ -70,7 +70,7 @@ function draw() {
 function drawText() {
   const words = record.text.trim() ? record.text.trim().split(/\s+/).length : 0;
   const hint = card?.fields?.length > 1 ? t("fields_hint", { field: card.fields[0] }) : "";
-  const told = [words && t("words", { n: words }), hint];
+  const told = [words && t("words", { n: words }), hint, record.text.length >= LIVE && t("long_text")];
   $("#text-state").textContent = told.filter(Boolean).join(" · ");
   $("#clear").hidden = !record.text;
 }
