@@ -30,9 +30,7 @@ _METRICS = ["p@1", "p@3", "p@5", "psp@1", "psp@3", "psp@5"]
 MODELS: dict[str, Any] = {
     "DiSMEC": lambda: tw.Tagger(tw.DiSMEC(random_state=0)),
     "Bonsai": lambda: tw.Tagger(tw.Bonsai(random_state=0)),
-    "XMLCNN": lambda: tw.Tagger(
-        tw.XMLCNN(epochs=15, batch_size=32, learning_rate=2e-3, random_state=0), features=tw.Sequences(128)
-    ),
+    "XMLCNN": lambda: tw.Tagger(tw.XMLCNN(epochs=15, batch_size=32, random_state=0), features=tw.Sequences(128)),
     "AttentionXML": lambda: tw.Tagger(
         tw.AttentionXML(64, word_dim=64, epochs=15, batch_size=32, learning_rate=4e-3, average_from=6, random_state=0),
         features=tw.Sequences(128),

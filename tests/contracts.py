@@ -133,6 +133,22 @@ class ModelContract:
         assert (model.n_features_in_, model.n_labels_) == (X.shape[1], Y.shape[1])
         np.testing.assert_array_equal(model.label_counts_, Y.sum(axis=0))
 
+    def test_a_row_of_weight_zero_is_left_out(self, rows):
+        X, Y = rows
+        weight = np.ones(X.shape[0])
+        weight[::4] = 0
+        kept = np.flatnonzero(weight)
+        expected = self.make(**self._seed()).fit(X[kept], Y[kept])
+        found = self.make(**self._seed()).fit(X, Y, sample_weight=weight)
+        np.testing.assert_array_equal(found.label_counts_, expected.label_counts_)
+        assert_same_bits(found.predict_topk(X), expected.predict_topk(X))
+
+    def test_a_row_may_count_more_than_others(self, rows):
+        X, Y = rows
+        weight = np.random.default_rng(0).uniform(0.5, 3, X.shape[0])
+        top = self.make(**self._seed()).fit(X, Y, sample_weight=weight).predict_topk(X)
+        assert_valid_topk(top, X.shape[0], 5, Y.shape[1])
+
     def test_same_bits_twice_and_for_any_number_of_jobs(self, rows, fitted):
         X, Y = rows
         expected = fitted.predict_topk(X)

@@ -29,6 +29,7 @@ from tailwise.validation import (
     check_labels,
     check_number,
     check_sample_weight,
+    counted_rows,
     feature_names,
     label_counts,
 )
@@ -41,8 +42,9 @@ _ROWS_FOR_RULE = 512
 class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
     """A model that names the best labels of each row.
 
-    A subclass writes ``_fit(X, Y)`` and ``_predict_topk(X, k)``, and ``_see_rows``, ``_explain``, ``_label_weights``
-    and ``_update`` where it has an answer. All get checked input (canonical float32 CSR, ``1 <= k <= n_labels_``) and
+    A subclass writes ``_fit_weighted(X, Y, weight)``, whose weight is None where every row counts once (one that cannot
+    weigh rows ``_fit(X, Y)``), and ``_predict_topk(X, k)``, and ``_see_rows``, ``_explain``, ``_label_weights`` and
+    ``_update`` where it has an answer. All get checked input (canonical float32 CSR, ``1 <= k <= n_labels_``) and
     see rows as ``_see_rows`` says. Parameters are set in ``__init__``, constrained by ``_parameters`` and never changed
     by ``fit``; what ``fit`` learns ends in ``_`` and is what ``save`` keeps. The same ``random_state`` gives the same
     bits for every ``n_jobs``. Nothing is ever densified to rows × labels.
@@ -62,14 +64,15 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
         """Learn from ``X`` (n_samples, n_features) and the observed binary labels ``Y`` (n_samples, n_labels).
 
         ``Y`` may be a table or lists of labels too; ``label_names_in_`` then names the columns that ``predict`` gives.
-        ``sample_weight`` (n_samples,) is how often a row counts; models that cannot weigh rows refuse it.
+        ``sample_weight`` (n_samples,) is how often a row counts: 0 leaves it out, 2 counts it twice in all that is
+        summed over rows. Counts of labels, propensities and validation rows do not weigh.
         """
         check_parameters(self)
         names = feature_names(X)
         X = check_features(X, owner=type(self).__name__)
         Y, label_names = named_labels(Y)
         Y = check_labels(Y, n_rows=X.shape[0])
-        weight = check_sample_weight(sample_weight, X.shape[0])
+        X, Y, weight = counted_rows(X, Y, check_sample_weight(sample_weight, X.shape[0]))
         if Y.nnz == 0:
             warnings.warn(
                 f"no row of Y has a label: {type(self).__name__} has nothing to learn from, and what it predicts will "
@@ -231,15 +234,15 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
             check_features(X, n_features=self.n_features_in_, allow_no_rows=True, owner=type(self).__name__)
         )
 
-    @abstractmethod
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         """Learn from checked input; set attributes that end in ``_``."""
+        self._fit_weighted(X, Y, None)
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: Any) -> None:
-        """Learn where row i counts ``weight[i]`` >= 0 times."""
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+        """Learn where row i counts ``weight[i]`` > 0 times; None: each counts once."""
         raise Unsupported(
-            f"sample_weight was given, but {type(self).__name__} cannot weigh rows; one-vs-rest models such as DiSMEC, "
-            "label trees such as Bonsai, Centroid and Popularity can; or repeat the rows that should count more"
+            f"sample_weight was given, but {type(self).__name__} cannot weigh rows, only leave out those of weight 0; "
+            "repeat the rows that should count more"
         )
 
     def _check_updates(self) -> None:

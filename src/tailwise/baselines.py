@@ -46,11 +46,11 @@ class Popularity(XMCModel):
         frequency = check_exact("frequency_", self.frequency_, np.float32, ranking.shape)
         check_monotone("frequency_, read backwards,", check_range("frequency_", frequency, 0, 1)[::-1])
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        self._keep(self.label_counts_, X.shape[0])
-
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray) -> None:
-        self._keep(np.asarray(weight @ Y).ravel(), weight.sum())
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+        if weight is None:
+            self._keep(self.label_counts_, X.shape[0])
+        else:
+            self._keep(np.asarray(weight @ Y).ravel(), weight.sum())
 
     def _update(self, change: Change) -> int:
         self._fit(change.X, change.Y)
@@ -95,7 +95,9 @@ class Centroid(SparseLinear):
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+        # A mean does not mind a common factor; without one, large weights could leave float32.
+        Y = Y if weight is None else scaled_rows(Y, weight / weight.max())
         means = unit_rows(sparse.csr_array(Y.T.tocsr() @ X))
         self.weights_ = sparse.csr_array(means.T.tocsr())
         self.bias_ = np.where(np.bincount(Y.indices, minlength=Y.shape[1]) > 0, 0.0, -np.inf).astype(np.float32)
@@ -105,15 +107,12 @@ class Centroid(SparseLinear):
         self._fit(change.X, change.Y)
         return change.touched.size
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray) -> None:
-        # A mean does not mind a common factor; without one, large weights could leave float32.
-        self._fit(X, scaled_rows(Y, weight / weight.max()))
-
 
 class NearestRows(XMCModel):
     """Vote with the labels of the ``k`` most similar training rows, each vote weighted by the similarity.
 
     ``score_l = Σ_i s_i y_il / Σ_i s_i`` over the ``k`` rows of highest cosine ``s_i > 0``: a share of votes in [0, 1].
+    With ``sample_weight`` a row's vote counts so often; it still is one of the ``k``.
     The search is exact: one pass over an inverted index of the training rows. Keeps all training rows.
 
     Parameters
@@ -151,10 +150,13 @@ class NearestRows(XMCModel):
         check_matrix("neighbours_", self.neighbours_, (self._n_seen, numbers.size))
         check_range("labels_.data", check_matrix("labels_", self.labels_, (numbers.size, self.n_labels_)).data, 0, 1)
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         self.row_numbers_ = np.flatnonzero(np.diff(Y.indptr))
         self.neighbours_ = sparse.csr_array(X[self.row_numbers_].T.tocsr())
         self.labels_ = sparse.csr_array(Y[self.row_numbers_])
+        if weight is not None:
+            # Each row here has a label, so that its entries can tell what its vote weighs.
+            self.labels_ = scaled_rows(self.labels_, weight[self.row_numbers_] / weight.max())
 
     def _update(self, change: Change) -> int:
         self._fit(change.X, change.Y)
@@ -168,13 +170,18 @@ class NearestRows(XMCModel):
             rows = slice(*block)
             voters = self._voters(TopK(near.labels[rows], near.scores[rows]))
             votes = sparse.csr_array(voters @ self.labels_)
-            totals = np.repeat(voters.sum(axis=1), np.diff(votes.indptr))
+            totals = np.repeat(voters @ self._row_weights, np.diff(votes.indptr))
             shares = np.full(votes.data.shape, -np.inf, np.float32)
             np.divide(votes.data, totals, out=shares, where=votes.data > 0)
             topk_csr(csr_parts(votes, np.minimum(shares, 1)), top.labels[rows], top.scores[rows])
 
         map_blocks(vote, row_blocks(X.shape[0], _ROWS_A_BLOCK), n_jobs=self.n_jobs)
         return top
+
+    @property
+    def _row_weights(self) -> np.ndarray:
+        """What each training row's vote weighs beside its similarity: its entries in ``labels_``, at least one."""
+        return self.labels_.data[self.labels_.indptr[:-1]]
 
     def _nearest(self, X: sparse.csr_array) -> TopK:
         """The most similar training rows, in place of labels, with their cosines."""
@@ -185,18 +192,19 @@ class NearestRows(XMCModel):
         return predict_topk_linear(X, self.neighbours_, no_bias, min(self.k, n_rows), n_jobs=self.n_jobs)
 
     def _voters(self, near: TopK) -> sparse.csr_array:
-        """What each training row's vote weighs: (n, n_training_rows)."""
+        """How similar each training row that votes is, sharpened: (n, n_training_rows)."""
         voters = near.to_csr(self.row_numbers_.size, binary=False)
         voters.data = np.where(voters.data > 0, np.abs(voters.data) ** np.float32(self.sharpness), np.float32(0))
         return voters
 
     def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
         voters = self._voters(self._nearest(x))
-        total = voters.data.sum(dtype=np.float64)
+        weights = voters.data * self._row_weights[voters.indices]
+        total = weights.sum(dtype=np.float64)
         has_label = self.labels_[:, [label]].toarray().ravel() > 0
         parts = [
             Part(f"training row {self.row_numbers_[row]}", float(weight / total))
-            for row, weight in zip(voters.indices, voters.data, strict=True)
+            for row, weight in zip(voters.indices, weights, strict=True)
             if has_label[row] and weight > 0
         ]
         return Explanation.sum_of(label, parts) if parts else not_ranked(label, "no near training row has the label")

@@ -225,13 +225,21 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
 
 
 def counted_rows(
-    X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray
-) -> tuple[sparse.csr_array, sparse.csr_array, np.ndarray]:
-    """The rows of X and Y that count at all, with their weights."""
-    counting = weight > 0
-    if counting.all():
-        return X, Y, weight
-    return sparse.csr_array(X[counting]), sparse.csr_array(Y[counting]), weight[counting]
+    X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None
+) -> tuple[sparse.csr_array, sparse.csr_array, np.ndarray | None]:
+    """X, Y and the ``weight`` that was given without rows of weight 0; the weight is None where all others count once.
+
+    >>> one = sparse.csr_array(np.eye(3))
+    >>> X, Y, weight = counted_rows(one, one, np.array([1.0, 0.0, 1.0]))
+    >>> X.shape, weight
+    ((2, 3), None)
+    """
+    if weight is None:
+        return X, Y, None
+    kept = np.flatnonzero(weight)
+    if kept.size < weight.size:
+        X, Y, weight = sparse.csr_array(X[kept]), sparse.csr_array(Y[kept]), weight[kept]
+    return X, Y, None if (weight == 1).all() else weight
 
 
 def feature_names(X: Any) -> np.ndarray | None:

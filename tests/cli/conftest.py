@@ -6,6 +6,7 @@ from typing import NamedTuple
 import pytest
 
 from tailwise.cli import main
+from tailwise.cli.app import command
 from tailwise.parallel import set_progress
 
 WORDS = {
@@ -14,6 +15,22 @@ WORDS = {
     "steel": "iron furnace coal mill ore",
     "wine": "grape vineyard bottle vintage cellar",
 }
+
+
+def every_verb(group=None, before=()):
+    """The words of each verb that can be run: ("train",), ("audit", "plan"), …"""
+    for name, verb in (group or command()).commands.items():
+        if hasattr(verb, "commands"):
+            yield from every_verb(verb, (*before, name))
+        else:
+            yield (*before, name)
+
+
+def pytest_generate_tests(metafunc):
+    """A test of ``each_verb`` is one of each verb, those of groups too."""
+    if "each_verb" in metafunc.fixturenames:
+        verbs = list(every_verb())
+        metafunc.parametrize("each_verb", verbs, ids=[" ".join(words) for words in verbs])
 
 
 class Run(NamedTuple):

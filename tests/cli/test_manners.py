@@ -9,7 +9,6 @@ import sys
 import pytest
 
 from tailwise.cli import ExitCode, output, suggest
-from tailwise.cli.app import VERBS
 
 TEXT = ["-t", "title,body"]
 
@@ -115,11 +114,16 @@ def test_convert_speaks_of_its_own_options(run, tmp_path):
     assert "--to cvs is not one of" in run("convert", tmp_path / "a.csv", tmp_path / "b", "--to", "cvs").err
 
 
-@pytest.mark.parametrize("verb", [verb for verbs in VERBS.values() for verb in verbs])
-def test_flags_have_no_type_and_help_is_short_too(run, verb):
-    help_text = run(verb, "-h").out
-    assert "bool" not in help_text
-    assert verb in ("datasets", "vocab", "audit") or "--jobs" in help_text
+def test_flags_have_no_type_and_help_is_short_too(run, each_verb):
+    help_text = run(*each_verb, "-h").out
+    assert "bool" not in help_text and "--help" in help_text
+
+
+def test_groups_speak_of_options_too(run, tmp_path):
+    (tmp_path / "a.csv").write_text("body,labels\na,b\n")
+    result = run("audit", "apply", tmp_path, tmp_path / "a.csv", "-o", tmp_path / "b.csv")
+    assert result.code == ExitCode.BAD_INPUT
+    assert "name them: --text-columns …" in result.err and "text_columns" not in result.err
 
 
 @pytest.mark.parametrize(("encoding", "worse"), [("ascii", "-"), ("cp1252", "-"), ("utf-8", "▼")])

@@ -12,23 +12,27 @@ from tailwise.cli import main
 from tailwise.cli.app import VERBS
 
 TEXT = ["-t", "title,body"]
-ALL_VERBS = [verb for verbs in VERBS.values() for verb in verbs if verb != "experiment"]
 
 
 def test_help_names_every_verb_and_the_exit_codes(run):
     result = run("--help")
     assert result.code == 0
-    for verb in ALL_VERBS:
-        assert verb in result.out
+    for verbs in VERBS.values():
+        for verb in verbs:
+            assert verb in result.out
     assert "130 interrupted" in result.out
 
 
-@pytest.mark.parametrize("verb", [verb for verb in ALL_VERBS if verb not in ("datasets", "vocab", "audit")])
-def test_each_verb_has_help_with_an_example_and_json(run, verb):
-    result = run(verb, "--help")
+def test_each_verb_has_help_with_an_example_and_the_options_of_all(run, each_verb):
+    result = run(*each_verb, "--help")
     assert result.code == 0
-    assert "Example" in result.out
-    assert "--json" in result.out and "--jobs" in result.out
+    assert "Example" in result.out and f"tailwise {' '.join(each_verb)}" in result.out
+    assert all(option in result.out for option in ("--json", "--jobs", "--quiet"))
+
+
+@pytest.mark.parametrize("group", ["audit", "datasets", "vocab"])
+def test_a_group_shows_an_example(run, group):
+    assert "Example" in run(group, "--help").out
 
 
 def test_version(run):

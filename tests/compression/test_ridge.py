@@ -49,7 +49,8 @@ def test_top_right_vectors_are_numpys(n_labels, centre):
     Y = (rng.random((120, n_labels)) < np.linspace(0.5, 0.01, n_labels)).astype(np.float32)
     Y[:, 1] = Y[:, 0]
     dim = 6
-    V = top_right_vectors(sparse.csr_array(Y), dim, centre=centre)
+    rows = CentredRows(sparse.csr_array((120, 3), dtype=np.float32)) if centre else None
+    V = top_right_vectors(sparse.csr_array(Y), dim, rows)
     expected = np.linalg.svd(naive.centred(Y) if centre else Y)[2][:dim].T
     np.testing.assert_allclose(V.T @ V, np.eye(dim), atol=1e-6)
     np.testing.assert_allclose(np.abs((V * expected).sum(axis=0)), 1, atol=1e-3)
@@ -57,6 +58,7 @@ def test_top_right_vectors_are_numpys(n_labels, centre):
 
 def test_directions_without_variance_are_left_out():
     Y = sparse.csr_array(np.array([[1.0, 1, 0], [1, 1, 0], [0, 0, 1]]))
-    assert top_right_vectors(Y, 3, centre=False).shape == (3, 2)
-    assert top_right_vectors(Y, 3, centre=True).shape == (3, 1)
-    assert top_right_vectors(sparse.csr_array((3, 0)), 5, centre=True).shape == (0, 0)
+    rows = CentredRows(sparse.csr_array((3, 2), dtype=np.float32))
+    assert top_right_vectors(Y, 3).shape == (3, 2)
+    assert top_right_vectors(Y, 3, rows).shape == (3, 1)
+    assert top_right_vectors(sparse.csr_array((3, 0)), 5, rows).shape == (0, 0)

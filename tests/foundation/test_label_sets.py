@@ -14,23 +14,12 @@ import tailwise
 from tailwise import (
     Calibrated,
     Centroid,
-    Columns,
     DiSMEC,
-    Ensemble,
-    FastXML,
     NearestRows,
     Popularity,
-    PPDSparse,
-    PropensityReranker,
-    ProXML,
-    RankNet,
-    Stacked,
-    Sublinear,
-    TradeOff,
 )
 from tailwise.assigning import set_sizes
 from tailwise.errors import InvalidInput, Unsupported
-from tailwise.tail.calibrated import fit_curve
 
 X, Y = make_rows()
 TEXTS = ["tax law", "sea fish", "fish law", "tax of the sea", "law", "fish and fish"] * 4
@@ -151,124 +140,6 @@ def test_linear_models_have_coefficients(margins):
         top = model.predict_topk(X, 3)
         np.testing.assert_allclose(np.take_along_axis(scores, top.labels, 1), top.scores, rtol=1e-4, atol=1e-5)
     assert not hasattr(Popularity().fit(X, Y), "coef_")
-
-
-EXACT = {"tol": 1e-5, "prune": 0.0, "random_state": 0}
-WEIGHING = {
-    "Popularity": Popularity,
-    "Centroid": Centroid,
-    "DiSMEC": lambda: DiSMEC(**EXACT),
-    "logistic": lambda: DiSMEC(loss="logistic", **EXACT),
-    "PPDSparse": lambda: PPDSparse(l1=0.01, **EXACT),
-    "ProXML": lambda: ProXML(propensity=np.full(15, 0.7), **EXACT),
-}
-
-
-@pytest.mark.parametrize("make", WEIGHING.values(), ids=WEIGHING)
-def test_a_weight_is_how_often_a_row_counts(make):
-    weight = np.random.default_rng(0).integers(0, 3, X.shape[0])
-    repeated = np.repeat(np.arange(X.shape[0]), weight)
-    weighted, other = make().fit(X, Y, sample_weight=weight), make().fit(X[repeated], Y[repeated])
-    a, b = weighted.predict_topk(X, 15), other.predict_topk(X, 15)
-    np.testing.assert_allclose(a.scores, b.scores, rtol=1e-3, atol=1e-3)
-    assert (a.labels == b.labels).mean() > 0.99, "but for ties"
-    plain = make().fit(X, Y).predict_topk(X, 5)
-    assert make is Popularity or np.abs(plain.scores - a.scores[:, :5]).max() > 0.01, "weights matter"
-
-
-def test_a_weight_counts_in_the_hinge_too():
-    # Its descent ends within a thousandth of the optimum, but not at the same weights.
-    weight = np.random.default_rng(0).integers(1, 4, X.shape[0])
-    repeated = np.repeat(np.arange(X.shape[0]), weight)
-
-    def objective(model, label=5):
-        w, b = model.coef_[[label]].toarray().ravel().astype(float), float(model.intercept_[label])
-        margins = np.where(Y[:, [label]].toarray().ravel() > 0, 1, -1) * (model.rows_(X) @ w + b)
-        return 0.5 * w @ w + 0.5 * (b + 1) ** 2 + weight @ np.maximum(0, 1 - margins)
-
-    make = DiSMEC(loss="hinge", **EXACT)
-    best = objective(make.fit(X[repeated], Y[repeated]))
-    assert objective(make.fit(X, Y, sample_weight=weight)) == pytest.approx(best, rel=0.005)
-    assert objective(make.fit(X, Y)) > 1.02 * best
-
-
-def test_equal_weights_change_nothing():
-    for make in (Popularity, Centroid):
-        plain, weighted = make().fit(X, Y), make().fit(X, Y, sample_weight=np.ones(X.shape[0]))
-        np.testing.assert_array_equal(plain.predict_topk(X).scores, weighted.predict_topk(X).scores)
-
-
-@pytest.mark.parametrize(
-    ("weight", "message"),
-    [
-        (np.ones(3), r"sample_weight has shape \(3,\); pass one number for each of the 120 rows"),
-        (np.full(120, -1.0), "sample_weight has the value -1"),
-        (np.zeros(120), "sample_weight is 0 for every row"),
-        (["a"] * 120, "sample_weight=.* is no array of numbers"),
-    ],
-)
-def test_wrong_weights_are_refused(weight, message):
-    with pytest.raises(InvalidInput, match=message):
-        Centroid().fit(X, Y, sample_weight=weight)
-
-
-CANNOT_WEIGH = {"FastXML": FastXML(n_trees=1), "NearestRows": NearestRows(), "RankNet": RankNet(Centroid(), epochs=1)}
-
-
-@pytest.mark.parametrize("model", CANNOT_WEIGH.values(), ids=CANNOT_WEIGH)
-def test_a_model_that_cannot_weigh_rows_says_so(model):
-    with pytest.raises(Unsupported, match=r"cannot weigh rows; .*DiSMEC.*Bonsai.*repeat the rows"):
-        model.fit(X, Y, sample_weight=np.ones(120))
-    with pytest.raises(Unsupported, match=f"{type(model).__name__} cannot weigh rows"):
-        PropensityReranker(model).fit(X, Y, sample_weight=np.ones(120))
-
-
-WRAPPED = {
-    "PropensityReranker": lambda base: PropensityReranker(base, propensity=np.full(15, 0.5)),
-    "Sublinear": Sublinear,
-    "Columns": lambda base: Columns(base, columns=[(0, 20)]),
-}
-
-
-@pytest.mark.parametrize("wrap", WRAPPED.values(), ids=WRAPPED)
-def test_a_wrapper_passes_weights_on(wrap):
-    weight = np.random.default_rng(0).integers(0, 3, X.shape[0])
-    repeated = np.repeat(np.arange(X.shape[0]), weight)
-    weighted = wrap(Centroid()).fit(X, Y, sample_weight=weight).predict_topk(X, 5)
-    other = wrap(Centroid()).fit(X[repeated], Y[repeated]).predict_topk(X, 5)
-    np.testing.assert_allclose(weighted.scores, other.scores, rtol=1e-4, atol=1e-5)
-
-
-LEARNING = {
-    "isotonic": lambda: Calibrated(Centroid(), n_folds=2, random_state=0),
-    "platt": lambda: Calibrated(Centroid(), method="platt", n_folds=2, random_state=0),
-    "Ensemble": lambda: Ensemble([Centroid(), Popularity()], n_folds=2, random_state=0),
-    "Stacked": lambda: Stacked([Centroid(), Popularity()], max_iter=5, n_folds=2, random_state=0),
-    "TradeOff": lambda: TradeOff(Centroid(), random_state=0),
-}
-
-
-@pytest.mark.parametrize("make", LEARNING.values(), ids=LEARNING)
-def test_a_wrapper_that_learns_weighs_what_it_learns_from(make):
-    plain = make().fit(X, Y).predict_topk(X, 5)
-    ones = make().fit(X, Y, sample_weight=np.ones(X.shape[0])).predict_topk(X, 5)
-    np.testing.assert_allclose(ones.scores, plain.scores, rtol=1e-5)
-    # Only the rows of the more frequent half of the labels count: the others' labels lose all they had.
-    rare = np.asarray(Y[:, 8:].sum(axis=1)).ravel() > 0
-    weighted = make().fit(X, Y, sample_weight=np.where(rare, 0.0, 1.0)).predict_topk(X, 5)
-    assert (weighted.scores[weighted.labels >= 8] <= 1e-3).all()
-    assert np.abs(weighted.scores - plain.scores).max() > 0.01
-
-
-@pytest.mark.parametrize("method", ["isotonic", "platt"])
-def test_a_calibration_curve_counts_a_score_as_often_as_its_weight(method):
-    rng = np.random.default_rng(3)
-    scores = rng.normal(size=400)
-    hits, weight = rng.random(400) < 1 / (1 + np.exp(-scores)), rng.integers(0, 4, 400)
-    repeated = np.repeat(np.arange(400), weight)
-    weighted, other = fit_curve(scores, hits, method, weight), fit_curve(scores[repeated], hits[repeated], method)
-    np.testing.assert_allclose(weighted(scores), other(scores), atol=0.02)
-    assert np.abs(weighted(scores) - fit_curve(scores, hits, method)(scores)).max() > 0.02
 
 
 def test_lists_of_labels_and_tables_name_the_columns(tmp_path):

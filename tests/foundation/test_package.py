@@ -1,3 +1,4 @@
+import ast
 import importlib.util
 import subprocess
 import sys
@@ -55,3 +56,21 @@ def test_every_public_model_keeps_the_contract():
 def test_the_version_is_written_once_and_stands_in_the_changelog():
     assert 'version = { attr = "tailwise.__version__" }' in (_ROOT / "pyproject.toml").read_text()
     assert f"## [{tailwise.__version__}]" in (_ROOT / "CHANGELOG.md").read_text()
+
+
+def _calls(path):
+    """The names of what a module calls: ``print``, ``sys.stderr.write``, …"""
+    return {ast.unparse(node.func) for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)}
+
+
+def test_the_library_logs_and_never_prints():
+    package = _ROOT / "src" / "tailwise"
+    calls = {
+        str(path.relative_to(package)): _calls(path)
+        for path in package.rglob("*.py")
+        if "cli" not in path.relative_to(package).parts
+    }
+    assert {name for name, called in calls.items() if "print" in called} == set(), "logging and warnings tell"
+    # A bar that is drawn over and over has no place in a log.
+    assert {name for name, called in calls.items() if "sys.stderr.write" in called} <= {"notebook.py"}
+    assert not any("sys.stdout.write" in called for called in calls.values())

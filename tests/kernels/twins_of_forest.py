@@ -150,7 +150,9 @@ def growths(draw):
     columns = columns_with_ones(sparse.csc_array(X))
     truth = csr_parts(Y)
     worth = np.array(draw(st.lists(st.sampled_from([1.0, 2.0]), min_size=Y.shape[1], max_size=Y.shape[1])), np.float32)
-    labels = grow.RowLabels(*truth[:2], worth, ideal_scale(np.diff(truth.indptr)))
+    weight = np.array(draw(st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=Y.shape[0], max_size=Y.shape[0])))
+    weight = weight.astype(np.float32)
+    labels = grow.RowLabels(*truth[:2], worth, ideal_scale(np.diff(truth.indptr)), weight)
     settings = grow.GrowSettings(draw(st.integers(1, 4)), draw(st.sampled_from([1, 2, 20])), 2.0, 0.1, 10)
     features = np.arange(X.shape[1] + 1, dtype=np.int32)
     row_sizes = np.diff(csr_parts(X).indptr) + 1

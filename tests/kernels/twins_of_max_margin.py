@@ -106,6 +106,7 @@ def descents(draw):
     X, Y, active, C, rng = draw(states((1, 40)))
     tables = tables_of(X, *by_label(active, Y.shape[1])[:2], by_label(active, Y.shape[1])[2])
     squares = np.asarray(X.multiply(X).sum(axis=1)).ravel().astype(np.float32)
+    C = C * rng.uniform(1, 2, X.shape[0])
     return csr_parts(X), squares, rng.permutation(X.shape[0]), active, tables, C, draw(st.sampled_from([0.0, 0.1]))
 
 
@@ -122,7 +123,7 @@ def descend(X, squares, order, active, tables, C, l1):
         scores = dense_X[i] @ naive.soft(v[:, active.labels[mine]], l1)
         u = alpha[own] + (1 - scores[: own.size]) / squares[i]
         t = alpha[other] + scores[own.size :] / squares[i]
-        naive.project(u, u.size, t, t.size, C)
+        naive.project(u, u.size, t, t.size, C[i])
         change = np.concatenate([u, t]) - alpha[mine]
         largest = max(largest, np.abs(change).max())
         alpha[mine] += change

@@ -131,7 +131,9 @@ def epochs(draw):
     order = np.array(draw(st.lists(st.integers(0, len(labels) - 1), max_size=6)), np.int64)
     memories = ranknet.Layers(*(np.full(part.shape, 0.1, np.float32) for part in layers))
     options = ranknet.TrainingOptions(0.01, 0.3, 2.0, draw(st.sampled_from([1, 2, 20])))
-    candidates = ranknet.TrainingCandidates(labels, scores, rng.random(labels.shape) < 0.5)
+    candidates = ranknet.TrainingCandidates(
+        labels, scores, rng.random(labels.shape) < 0.5, rng.uniform(0.1, 3, labels.shape[0]).astype(np.float32)
+    )
     return candidates, counts, order, np.array([rng.integers(2**63)], np.uint64), layers, memories, options
 
 
@@ -148,11 +150,12 @@ def warp_passes(draw):
     rank_weights = np.cumsum(np.append(0, 1 / np.arange(1, Y.shape[1]))).astype(np.float32)
     options = warp.WarpOptions(0.1, draw(st.sampled_from([0.8, 5.0])), draw(st.sampled_from([1, 4])))
     state = np.array([rng.integers(2**63)], np.uint64)
-    return csr_parts(X), csr_parts(Y), rng.permutation(X.shape[0]), state, rank_weights, vectors, options
+    weights, order = rng.uniform(0.2, 3, X.shape[0]).astype(np.float32), rng.permutation(X.shape[0])
+    return csr_parts(X), csr_parts(Y), weights, order, state, rank_weights, vectors, options
 
 
 TWINS = {
-    warp.train_warp: Twin(naive_embedding.train_warp, warp_passes(), writes=(3, 5), rtol=1e-3, atol=1e-3),
+    warp.train_warp: Twin(naive_embedding.train_warp, warp_passes(), writes=(4, 6), rtol=1e-3, atol=1e-3),
     metrics.mark_hits: Twin(naive_metrics.mark_hits, predictions(), writes=(2,), examples=40),
     metrics.sum_values: Twin(naive_metrics.sum_values, gains(lambda n, k: n), writes=(2,)),
     metrics.best_values: Twin(naive_metrics.best_values, gains(lambda n, k: (n, k)), writes=(2,)),

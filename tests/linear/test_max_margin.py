@@ -64,7 +64,7 @@ def test_the_objective_is_that_of_a_generic_solver(C, l1):
 
 def test_the_bounds_close_in_on_the_objective():
     X, Y = make_rows()
-    problem = MaxMargin(X, Y, C=1.0, l1=0.05, rng=np.random.default_rng(0), n_jobs=1)
+    problem = MaxMargin(X, Y, C=np.ones(X.shape[0]), l1=0.05, rng=np.random.default_rng(0), n_jobs=1)
     duals = []
     for _ in range(40):
         found, bounds = problem.search()

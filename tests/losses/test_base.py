@@ -53,6 +53,9 @@ def test_total_over_sparse_labels_equals_the_elementwise_sum(loss, block):
     np.testing.assert_allclose(
         corrected.total(scores, rows, labels), corrected(scores, observed).sum(), rtol=1e-9, atol=1e-6
     )
+    weight = np.arange(len(scores)) / 2
+    weighted = corrected.total(scores, rows, labels, weight)
+    np.testing.assert_allclose(weighted, (corrected(scores, observed).sum(axis=1) * weight).sum(), atol=1e-6)
 
 
 @pytest.mark.parametrize(("name", "how"), CORRECTED)

@@ -102,7 +102,7 @@ def score_candidates(queries, vectors, candidates, scores):
             scores[i, c] = queries[i] @ vectors[position] if position >= 0 else -np.inf
 
 
-def train_warp(X, Y, order, state, rank_weights, vectors, options):
+def train_warp(X, Y, row_weights, order, state, rank_weights, vectors, options):
     """One pass of WARP as the formulas read, in float64; the arrays of ``vectors`` are changed."""
     features, labels, feature_memory, label_memory = (part.astype(np.float64) for part in vectors)
 
@@ -124,7 +124,7 @@ def train_warp(X, Y, order, state, rank_weights, vectors, options):
                 other = int(random_bits(state)) % n_labels
                 if other in own or 1 + z @ labels[other] - score <= 0:
                     continue
-                weight = rank_weights[(n_labels - 1) // n]
+                weight = rank_weights[(n_labels - 1) // n] * row_weights[i]
                 total += weight * (1 + z @ labels[other] - score)
                 slope += weight * (labels[label] - labels[other])
                 move(labels, label_memory, label, weight * z)

@@ -158,9 +158,10 @@ def grow_tree(columns, features, row_sizes, labels, settings, seed):
         present, gains, has = _labels_of(members, labels)
         parted = None
         if members.size > settings.max_leaf and gains.any() and not (has[has.any(axis=1)]).all():
-            parted = _separate(_columns_of(columns, own, members), gains, has, settings, state)
+            columns_here = _columns_of(columns, own, members)
+            parted = _separate(columns_here, gains, has, labels.weight[members], settings, state)
         if parted is None:
-            node["leaf"] = _leaf(present, has, labels.worth, settings.labels_per_leaf)
+            node["leaf"] = _leaf(present, has, labels.weight[members], labels.worth, settings.labels_per_leaf)
             continue
         weights, positive = parted
         for j, weight in zip(own, weights, strict=True):
@@ -179,7 +180,8 @@ def _labels_of(members, labels):
     rows = [labels.indices[labels.indptr[i] : labels.indptr[i + 1]] for i in members]
     present = np.unique(np.concatenate([np.empty(0, np.int32), *rows]))
     has = np.array([np.isin(present, row) for row in rows]).reshape(members.size, present.size)
-    return present, (has * labels.scale[members][:, None] * labels.worth[present]).astype(np.float32), has
+    gains = has * (labels.scale * labels.weight)[members][:, None] * labels.worth[present]
+    return present, gains.astype(np.float32), has
 
 
 def _columns_of(columns, own, members):
@@ -194,15 +196,16 @@ def _columns_of(columns, own, members):
     return Columns(np.array(indptr, np.int64), np.array(rows, np.int32), np.array(values, np.float32))
 
 
-def _separate(columns, gains, has, settings, state):
+def _separate(columns, gains, has, counted, settings, state):
     labelled = has.any(axis=1)
     for _ in range(3):
         start = np.array([random_bits(state) & 1 for _ in labelled], bool)
         positive, _ = alternate_sides(gains, start)
         n_positive = (positive & labelled).sum()
         if 0 < n_positive < labelled.sum():
-            side = np.where(positive, n_positive, labelled.sum() - n_positive)
-            costs = np.where(labelled, settings.C * labelled.sum() / np.maximum(side, 1), 0).astype(np.float32)
+            whole, on_positive = counted[labelled].sum(), counted[positive & labelled].sum()
+            side = np.where(positive, on_positive, whole - on_positive)
+            costs = np.where(labelled, settings.C * whole / side * counted, 0).astype(np.float32)
             targets = np.where(positive, 1, -1).astype(np.float32)
             weights, margins = np.empty(columns.indptr.size - 1, np.float32), np.empty(labelled.size, np.float32)
             fit_l1_logistic(columns, targets, costs, settings.tolerance, settings.max_newton, weights, margins)
@@ -211,8 +214,8 @@ def _separate(columns, gains, has, settings, state):
     return None
 
 
-def _leaf(present, has, worth, labels_per_leaf):
-    shares = has.sum(axis=0).astype(np.float32) * (worth[present] / np.float32(len(has)))
+def _leaf(present, has, counted, worth, labels_per_leaf):
+    shares = (counted @ has).astype(np.float32) * (worth[present] / np.float32(counted.sum()))
     best = sorted(range(present.size), key=lambda number: (-shares[number], number))[:labels_per_leaf]
     return [(present[number], shares[number]) for number in sorted(best)]
 

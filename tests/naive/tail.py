@@ -94,8 +94,8 @@ def train_epoch(candidates, counts, order, state, layers, memories, options):
             hiddens.append(np.maximum(b1 + states[-1] @ W1[labels], 0))
             states.append(states[-1] + W2[labels] @ hiddens[-1])
         of_loss = (counts[labels], states[-1], relevant, sampled, options.margin, options.balance)
-        total += population_loss(*of_loss)
-        slope = population_slope(*of_loss)
+        total += candidates.weight[i] * population_loss(*of_loss)
+        slope = candidates.weight[i] * population_slope(*of_loss)
         for layer in reversed(range(len(hiddens))):
             W1, W2, b1 = (part[layer] for part in layers)
             inner = (slope @ W2[labels]) * (hiddens[layer] > 0)

@@ -237,3 +237,24 @@ def test_an_average_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
             model(str(tmp_path / "c")).fit(X, Y)
     resumed = model(str(tmp_path / "c")).fit(X, Y)
     assert all((resumed.network_[name] == value).all() for name, value in whole.network_.items())
+
+
+@pytest.mark.parametrize("kind", [XMLCNN, AttentionXML])
+def test_new_rows_are_told_apart_by_words_among_others(kind):
+    """Rows of which a few words speak for the label; the rest are any, so that what is pooled is alike for all rows."""
+
+    def rows(n, seed):
+        rng = np.random.default_rng(seed)
+        labels = rng.integers(8, size=n)
+        words = rng.integers(41, 400, size=(n, 32))
+        for row, label in enumerate(labels):
+            words[row, rng.choice(32, 4, replace=False)] = 1 + 5 * label + rng.integers(5, size=4)
+        return words.astype(np.float32), labels
+
+    small = {"hidden": 16} if kind is AttentionXML else {"n_filters": 24, "bottleneck": 64, "widths": (1, 2)}
+    model = kind(
+        **small, word_dim=16, epochs=12, batch_size=16, learning_rate=0.02, early_stopping=False, random_state=0
+    )
+    X, labels = rows(400, 0)
+    new, truth = rows(100, 1)
+    assert (model.fit(X, np.eye(8)[labels]).predict_topk(new, 1).labels.ravel() == truth).mean() > 0.8

@@ -66,7 +66,10 @@ def test_ranknet_backpropagation_matches_finite_differences():
     # A huge Adagrad memory makes the step rate · gradient / sqrt(memory): proportional to the gradient.
     moved = Layers(*(part.copy() for part in parameters))
     memories = Layers(*(np.full(part.shape, 1e8, np.float32) for part in parameters))
-    candidates, options = TrainingCandidates(labels, scores, relevant), TrainingOptions(1e3, 0.5, 2.0, 10)
+    candidates, options = (
+        TrainingCandidates(labels, scores, relevant, np.ones(len(labels), np.float32)),
+        TrainingOptions(1e3, 0.5, 2.0, 10),
+    )
     train_epoch(candidates, counts, np.array([0]), np.zeros(1, np.uint64), moved, memories, options)
     for which, part in enumerate(parameters):
         for index in list(np.ndindex(part.shape))[::5]:

@@ -22,7 +22,7 @@ VERBS = {
 }
 
 _EPILOG = """\
-Results go to standard output, messages and progress to standard error; every verb takes --json.
+Results go to standard output, messages and progress to standard error; every verb takes --json and --jobs.
 
 Exit status: 0 done · 1 a bug, please report it · 2 wrong usage · 3 bad data or arguments · 4 not a usable model ·
 5 download failed · 6 an optional package is missing · 7 output cannot be written · 130 interrupted · 143 terminated.
@@ -63,9 +63,9 @@ def command() -> Any:
             if hasattr(module, "app"):
                 app.add_typer(module.app, name=verb, rich_help_panel=panel)
             else:
-                app.command(name=verb, rich_help_panel=panel)(_speaking_of_options(getattr(module, verb)))
+                app.command(name=verb, rich_help_panel=panel)(getattr(module, verb))
     whole = typer.main.get_command(app)
-    _untype_flags(whole)
+    _dress(whole)
     return whole
 
 
@@ -83,11 +83,14 @@ def _speaking_of_options(verb: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _untype_flags(command: Any, around: Any = None) -> None:
-    """Have help show flags without the type of a value, which they do not take."""
+def _dress(command: Any, around: Any = None) -> None:
+    """Have help show flags without the type of a value, which they do not take, and messages speak of options."""
     context = command.context_class(command, parent=around, **command.context_settings)
     for parameter in [command.get_help_option(context), *command.params]:
         if getattr(parameter, "is_flag", False):
             parameter.metavar = ""
-    for verb in getattr(command, "commands", {}).values():
-        _untype_flags(verb, context)
+    verbs = getattr(command, "commands", None)
+    if verbs is None:
+        command.callback = _speaking_of_options(command.callback)
+    for verb in (verbs or {}).values():
+        _dress(verb, context)

@@ -12,6 +12,8 @@ from tailwise.cli import inputs, output
 app = typer.Typer(
     help="""Ask people the few questions that tell how much is missing from the labels, and where.
 
+    Examples:
+
     tailwise audit plan my-model records.jsonl -o my-audit --questions 500
 
     tailwise audit export my-audit -o anna.csv --reviewer anna --count 100
@@ -58,6 +60,10 @@ def plan(
     """Choose the pairs of record and label to ask people about, and keep them in AUDIT.
 
     Records that MODEL was trained on are scored by the same kind of model, trained on the others.
+
+    Example:
+
+    tailwise audit plan my-model records.jsonl -o my-audit --questions 500
     """
     output.set_up(quiet, jobs)
     from tailwise.audit import Audit, Settings
@@ -89,11 +95,17 @@ def export(
     to: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="A .csv file to write.")],
     reviewer: Annotated[str, typer.Option("--reviewer", metavar="NAME", help="Who will answer.")],
     count: Annotated[int | None, typer.Option("--count", min=1, help="How many questions; all by default.")] = None,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
-    """Write questions for one reviewer as a spreadsheet; they are kept for that reviewer for 30 days."""
-    output.set_up(quiet)
+    """Write questions for one reviewer as a spreadsheet; they are kept for that reviewer for 30 days.
+
+    Example:
+
+    tailwise audit export my-audit -o anna.csv --reviewer anna --count 100
+    """
+    output.set_up(quiet, jobs)
     from tailwise.atomic import told_when_unwritable
     from tailwise.audit import Audit
     from tailwise.audit.sheets import export_sheet
@@ -111,11 +123,17 @@ def import_answers(
     audit: Place,
     sheet: Annotated[Path, typer.Argument(metavar="FILE", help="The .csv with verdicts.")],
     reviewer: Reviewer = None,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
-    """Take answers from a spreadsheet: all of them, or none where one is wrong. The same file may come again."""
-    output.set_up(quiet)
+    """Take answers from a spreadsheet: all of them, or none where one is wrong. The same file may come again.
+
+    Example:
+
+    tailwise audit import my-audit anna.csv
+    """
+    output.set_up(quiet, jobs)
     from tailwise.audit import Audit
     from tailwise.audit.sheets import import_sheet
 
@@ -130,8 +148,14 @@ def import_answers(
 
 
 @app.command()
-def status(audit: Place, as_json: output.Json = False) -> None:
-    """Tell how far the answers are."""
+def status(audit: Place, jobs: output.Jobs = None, as_json: output.Json = False, quiet: output.Quiet = False) -> None:
+    """Tell how far the answers are.
+
+    Example:
+
+    tailwise audit status my-audit
+    """
+    output.set_up(quiet, jobs)
     from tailwise.audit import Audit
 
     with Audit.open(audit) as opened:
@@ -154,14 +178,21 @@ def estimate(
         str, typer.Option(help="deciles, quantiles, or a .csv with the columns label and group.")
     ] = "deciles",
     confidence: Annotated[float, typer.Option(min=0.5, max=0.999, help="Of the intervals.")] = 0.95,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
     """Tell what the answers say: missing and wrong labels, the propensity curve, the model's true precision.
 
     Writes audit.html and the propensity that --propensity AUDIT uses.
+
+    Examples:
+
+    tailwise audit estimate my-audit
+
+    tailwise evaluate my-model test.jsonl --propensity my-audit
     """
-    output.set_up(quiet)
+    output.set_up(quiet, jobs)
     from tailwise.atomic import write_whole
     from tailwise.audit import Audit, estimate_audit
     from tailwise.audit.groups import read_groups
@@ -197,15 +228,24 @@ def apply(
         int, typer.Option("--unchecked", min=0, help="How many probably missing labels that nobody checked are listed.")
     ] = 10_000,
     reading: inputs.Reading = inputs.UNTOLD,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
     """Write DATA with confirmed labels added and rejected ones removed, and beside it who said so and when.
 
-    A file of texts keeps all its columns, and rows that nobody changed stay as they are. NAME.changes.csv has every
-    judged pair, NAME.unchecked.csv the probably missing labels that nobody has judged.
+    <<<<<<< HEAD
+        NAME.changes.csv has every judged pair, NAME.unchecked.csv the probably missing labels that nobody has judged.
+
+        Example:
+
+        tailwise audit apply my-audit records.jsonl -o better.jsonl
+    =======
+        A file of texts keeps all its columns, and rows that nobody changed stay as they are. NAME.changes.csv has every
+        judged pair, NAME.unchecked.csv the probably missing labels that nobody has judged.
+    >>>>>>> 7bfd92add6f2e0717a64b87409863021baf06f9c
     """
-    output.set_up(quiet)
+    output.set_up(quiet, jobs)
     from tailwise.atomic import told_when_unwritable
     from tailwise.audit import Audit
     from tailwise.audit.applying import Change, Unchecked, apply_changes, changes_of, edits_of

@@ -8,13 +8,25 @@ import typer
 
 from tailwise.cli import output
 
-app = typer.Typer(help="List, fetch and describe the data sets known by name.", no_args_is_help=True)
+_HELP = """List, fetch and describe the data sets known by name.
+
+Example:
+
+tailwise datasets fetch eurlex-4k
+"""
+app = typer.Typer(help=_HELP, no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A data set's name, such as eurlex-4k.")]
 
 
 @app.command("list")
-def list_datasets(as_json: output.Json = False) -> None:
-    """List the data sets, and whether they are here already."""
+def list_datasets(jobs: output.Jobs = None, as_json: output.Json = False, quiet: output.Quiet = False) -> None:
+    """List the data sets, and whether they are here already.
+
+    Example:
+
+    tailwise datasets list
+    """
+    output.set_up(quiet, jobs)
     from tailwise.data import REGISTRY, is_cached
 
     facts = [
@@ -31,8 +43,14 @@ def list_datasets(as_json: output.Json = False) -> None:
 
 
 @app.command()
-def public(as_json: output.Json = False) -> None:
-    """List public data sets with their shapes, A and B of their propensities, and how their files are read."""
+def public(jobs: output.Jobs = None, as_json: output.Json = False, quiet: output.Quiet = False) -> None:
+    """List public data sets with their shapes, A and B of their propensities, and how their files are read.
+
+    Example:
+
+    tailwise datasets public --json
+    """
+    output.set_up(quiet, jobs)
     from tailwise.data.public import PLACE, PUBLIC, SOURCE
 
     facts = [one._asdict() | dict(zip("AB", one.a_and_b, strict=True)) for one in PUBLIC]
@@ -52,9 +70,14 @@ def _shown(value: object) -> str:
 
 
 @app.command()
-def fetch(name: Name, as_json: output.Json = False, quiet: output.Quiet = False) -> None:
-    """Download a data set, check its digest and keep it in the cache folder (TAILWISE_HOME moves it)."""
-    output.set_up(quiet)
+def fetch(name: Name, jobs: output.Jobs = None, as_json: output.Json = False, quiet: output.Quiet = False) -> None:
+    """Download a data set, check its digest and keep it in the cache folder (TAILWISE_HOME moves it).
+
+    Example:
+
+    tailwise datasets fetch eurlex-4k
+    """
+    output.set_up(quiet, jobs)
     from tailwise.data import fetch as fetch_dataset
 
     folder = fetch_dataset(name)
@@ -65,9 +88,14 @@ def fetch(name: Name, as_json: output.Json = False, quiet: output.Quiet = False)
 
 
 @app.command()
-def info(name: Name, as_json: output.Json = False, quiet: output.Quiet = False) -> None:
-    """Describe a data set: rows, features, labels, how long its tail is. Fetches it first where needed."""
-    output.set_up(quiet)
+def info(name: Name, jobs: output.Jobs = None, as_json: output.Json = False, quiet: output.Quiet = False) -> None:
+    """Describe a data set: rows, features, labels, how long its tail is. Fetches it first where needed.
+
+    Example:
+
+    tailwise datasets info eurlex-4k
+    """
+    output.set_up(quiet, jobs)
     from tailwise.data import load_dataset
 
     facts = load_dataset(name).summary()

@@ -43,6 +43,7 @@ def info(
     file: File,
     language: Language = None,
     format: Format = None,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -52,7 +53,7 @@ def info(
 
     tailwise vocab info thesaurus.ttl
     """
-    output.set_up(quiet)
+    output.set_up(quiet, jobs)
     import numpy as np
 
     vocab = _open(file, format, language)
@@ -95,6 +96,7 @@ def convert(
     to_format: Annotated[
         str | None, typer.Option("--to", help="turtle, csv, tsv or json, where TO does not tell.")
     ] = None,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -104,7 +106,7 @@ def convert(
 
     tailwise vocab convert thesaurus.rdf thesaurus.csv
     """
-    output.set_up(quiet)
+    output.set_up(quiet, jobs)
     vocab = _open(file, format, language)
     chosen = language if language and any(vocab.languages) else None
     lost = vocab.write(to, format=to_format, language=chosen)
@@ -122,6 +124,7 @@ def diff(
     new: Annotated[Path, typer.Argument(metavar="NEW", help="The later version.")],
     language: Language = None,
     n: Annotated[int, typer.Option("-n", min=0, help="How many of each kind are shown.")] = _SHOWN,
+    jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -133,7 +136,7 @@ def diff(
 
     tailwise vocab diff my-model thesaurus-2026.ttl
     """
-    output.set_up(quiet)
+    output.set_up(quiet, jobs)
     before, after = _open(old, None, language), _open(new, None, language)
     found = before.changes_to(after)
     if as_json:

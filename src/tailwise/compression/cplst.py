@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from tailwise.compression.low_rank import Factors, LowRank, label_means
+from tailwise.compression.low_rank import Factors, LowRank
 from tailwise.compression.ridge import CentredRows, ridge
 from tailwise.compression.spectrum import top_right_vectors
 
@@ -48,7 +48,8 @@ class CPLST(LowRank):
         self.n_jobs = n_jobs
 
     def _factor(self, rows: CentredRows, Y: sparse.csr_array) -> Factors:
-        V = top_right_vectors(Y, self.dim, centre=True)
+        means = rows.mean_of(Y)
+        V = top_right_vectors(Y, self.dim, rows)
         W, captured = np.zeros((rows.X.shape[1], V.shape[1]), np.float32), -np.inf
         for _ in range(_MAX_ROUNDS):
             targets = (Y @ V).astype(np.float32)
@@ -59,4 +60,4 @@ class CPLST(LowRank):
                 break
             turned = np.linalg.qr(image)[0]
             W, V = (W @ (V.T @ turned)).astype(np.float32), turned
-        return Factors(W, V, label_means(Y) - V @ (rows.mean @ W))
+        return Factors(W, V, means - V @ (rows.mean @ W))

@@ -97,13 +97,14 @@ class CS(XMCModel):
     def _ranked(self) -> np.ndarray:
         return np.flatnonzero(self.label_counts_)
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         rng = as_rng(self.random_state)
         vectors = rng.standard_normal((self._ranked.size, self.dim), np.float32)
         unit_length(vectors)
-        rows, targets = CentredRows(X), labels_with_rows(Y, self._ranked) @ vectors
+        rows = CentredRows(X, weight)
+        targets = rows.scaled(labels_with_rows(Y, self._ranked)) @ vectors
         W = ridge(rows, targets, self.l2, tol=self.tol, n_jobs=self.n_jobs, description="Training CS")
-        offset = targets.mean(axis=0, dtype=np.float64) - np.einsum("i,ij->j", rows.mean, W)
+        offset = rows.mean_of(targets) - np.einsum("i,ij->j", rows.mean, W)
         self.projection_, self.offset_, self.vectors_ = W, offset.astype(np.float32), vectors
 
     def _check_state(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from tailwise.compression.low_rank import Factors, LowRank, label_means
+from tailwise.compression.low_rank import Factors, LowRank
 from tailwise.compression.ridge import CentredRows, ridge
 from tailwise.compression.spectrum import top_right_vectors
 from tailwise.parameters import Integer
@@ -28,10 +28,11 @@ class Alternation:
         self.rows, self.Y = rows, Y
         self.l2, self.tol, self.n_jobs = l2, tol, n_jobs
         self.S: sparse.csr_array | None = None
-        self.H = top_right_vectors(Y, dim, centre=True)
+        self.means = rows.mean_of(Y)
+        """(n_labels,): the share of rows that have each label."""
+        self.H = top_right_vectors(Y, dim, rows)
         self.W = np.zeros((rows.X.shape[1], self.H.shape[1]), np.float32)
-        means = label_means(Y)
-        self._square = Y.nnz - Y.shape[0] * float(means @ means)
+        self._square = float((Y.data.astype(np.float64) ** 2).sum()) - rows.total * float(self.means @ self.means)
 
     def solve_rows(self, description: str) -> None:
         """The W that is best for H, both turned so that ``HᵀH`` is diagonal; dead directions are dropped."""
@@ -137,7 +138,7 @@ class LEML(LowRank):
                 break
         self.objective_ = np.array(objectives)
         W, H = alternation.W, alternation.H
-        return Factors(W, H, label_means(Y) - H @ (rows.mean @ W))
+        return Factors(W, H, alternation.means - H @ (rows.mean @ W))
 
     def _check_state(self) -> None:
         super()._check_state()

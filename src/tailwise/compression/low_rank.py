@@ -67,14 +67,15 @@ class LowRank(XMCModel):
 
     @abstractmethod
     def _factor(self, rows: CentredRows, Y: sparse.csr_array) -> Factors:
-        """The model of the centred rows and of labels Y, each of which has rows."""
+        """The model of the centred rows and of labels Y, scaled as these, each of which has rows."""
 
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+        rows = CentredRows(X, weight)
         with ONE_BLAS_THREAD:
-            W, H, b = self._factor(CentredRows(X), labels_with_rows(Y, self._ranked))
+            W, H, b = self._factor(rows, rows.scaled(labels_with_rows(Y, self._ranked)))
         self.projection_ = np.ascontiguousarray(W, np.float32)
         self.vectors_ = np.ascontiguousarray(np.column_stack([H, b]), np.float32)
 
@@ -111,11 +112,6 @@ class LowRank(XMCModel):
 def labels_with_rows(Y: sparse.csr_array, ranked: np.ndarray) -> sparse.csr_array:
     """The columns ``ranked`` of Y; Y itself where that is all."""
     return Y if ranked.size == Y.shape[1] else sparse.csr_array(Y[:, ranked])
-
-
-def label_means(Y: sparse.csr_array) -> np.ndarray:
-    """The share of rows that have each label: (n_labels,) float64."""
-    return np.bincount(Y.indices, minlength=Y.shape[1]) / Y.shape[0]
 
 
 def encode(X: sparse.csr_array, projection: np.ndarray, *, n_jobs: int | None = None) -> np.ndarray:

@@ -67,7 +67,7 @@ class MLCSSP(LowRank):
         self.n_jobs = n_jobs
 
     def _factor(self, rows: CentredRows, Y: sparse.csr_array) -> Factors:
-        leverage = (top_right_vectors(Y, self.dim, centre=False) ** 2).sum(axis=1)
+        leverage = (top_right_vectors(Y, self.dim) ** 2).sum(axis=1)
         n_drawn = min(self.dim, int(np.count_nonzero(leverage)))
         chosen = np.arange(0)
         if n_drawn:
@@ -77,7 +77,7 @@ class MLCSSP(LowRank):
         C = sparse.csr_array(Y[:, chosen]).astype(np.float64)
         W = ridge(rows, C.toarray(), self.l2, tol=self.tol, n_jobs=self.n_jobs, description="Training ML-CSSP")
         H = (np.linalg.pinv((C.T @ C).toarray(), hermitian=True) @ (C.T @ Y).toarray()).T
-        offset = C.sum(axis=0) / Y.shape[0] - rows.mean @ W
+        offset = rows.mean_of(C) - rows.mean @ W
         return Factors(W, H, H @ offset)
 
     def _check_state(self) -> None:

@@ -38,8 +38,12 @@ class Partition(NamedTuple):
         return n_parts
 
 
-def partition_rows(X: sparse.csr_array, n_parts: int, rng: np.random.Generator) -> Partition:
+def partition_rows(
+    X: sparse.csr_array, n_parts: int, rng: np.random.Generator, weight: np.ndarray | None = None
+) -> Partition:
     """k-means of the rows into at most ``n_parts``; O(rounds · entries of X · n_parts), on one thread.
+
+    Row i counts ``weight[i]`` times, or once.
 
     >>> X = sparse.csr_array(np.array([[1, 0], [0.9, 0], [0, 1.0]], np.float32))
     >>> parts = partition_rows(X, 2, np.random.default_rng(0)).of(X)
@@ -53,6 +57,6 @@ def partition_rows(X: sparse.csr_array, n_parts: int, rng: np.random.Generator) 
         means = KMeans(n_parts, n_init=1, max_iter=_MAX_ROUNDS, random_state=int(rng.integers(2**31)))
         # Threads would add up centroids in the order in which they come.
         with threadpool_limits(1):
-            centroids = means.fit(X).cluster_centers_
+            centroids = means.fit(X, sample_weight=weight).cluster_centers_
     table = np.ascontiguousarray(centroids.T, np.float32)
     return Partition(table, (-0.5 * np.einsum("ij,ij->j", table, table)).astype(np.float32))

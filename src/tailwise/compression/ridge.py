@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
 from tailwise.parallel import map_blocks, row_blocks
+from tailwise.rows import scaled_rows
 
 TARGETS_A_BLOCK = 32
 """So wide that a row's entries are read for many targets at once, and that the block still fits the cache."""
@@ -13,23 +16,48 @@ MAX_STEPS = 200
 
 
 class CentredRows:
-    """``X - 1 μᵀ`` as an operator: X stays sparse. Centred rows make an intercept that no penalty touches."""
+    """``X - 1 μᵀ`` as an operator: X stays sparse. Centred rows make an intercept that no penalty touches.
 
-    def __init__(self, X: sparse.csr_array) -> None:
-        self.X = X
-        self.by_feature = sparse.csc_array(X.T)
-        self.mean = (np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / X.shape[0]).astype(np.float32)
-        squares = np.bincount(X.indices, X.data.astype(np.float64) ** 2, minlength=X.shape[1])
-        self.squares = np.maximum(squares - X.shape[0] * self.mean.astype(np.float64) ** 2, 0).astype(np.float32)
+    Where row i counts ``weight[i]`` times, μ is the weighted mean, and every row is times ``√weight``: squares of what
+    rows miss then add up as if each were there so often. Labels and targets go through :meth:`scaled` likewise.
+    """
+
+    def __init__(self, X: sparse.csr_array, weight: np.ndarray | None = None) -> None:
+        self._root = None if weight is None else np.sqrt(weight).astype(np.float32)
+        self.total = float(X.shape[0] if weight is None else weight.sum())
+        """How many rows count."""
+        self.X = self.scaled(X)
+        self.by_feature = sparse.csc_array(self.X.T)
+        self.mean = self.mean_of(self.X).astype(np.float32)
+        """(n_features,) float32."""
+        squares = np.bincount(self.X.indices, self.X.data.astype(np.float64) ** 2, minlength=X.shape[1])
+        self.squares = np.maximum(squares - self.total * self.mean.astype(np.float64) ** 2, 0).astype(np.float32)
         """The squared length of each centred column: (n_features,)."""
+
+    def scaled(self, A: Any) -> Any:
+        """A, sparse or dense, with row i times ``√weight[i]``."""
+        if self._root is None:
+            return A
+        return scaled_rows(A, self._root) if sparse.issparse(A) else A * self._root[:, None]
+
+    def mean_of(self, scaled: sparse.csr_array | np.ndarray) -> np.ndarray:
+        """The weighted mean of rows that are scaled already: float64, a number a column."""
+        if self._root is None:
+            return np.asarray(scaled.sum(axis=0, dtype=np.float64)).ravel() / self.total
+        return np.asarray(scaled.T @ self._root.astype(np.float64)).ravel() / self.total
+
+    def centred(self, scaled: np.ndarray, means: np.ndarray) -> np.ndarray:
+        """Dense rows that are scaled already, less their ``means``."""
+        return scaled - (means if self._root is None else self._root[:, None] * means)
 
     def times(self, W: np.ndarray) -> np.ndarray:
         """``(X - 1 μᵀ) W`` for W (n_features, m)."""
-        return self.X @ W - np.einsum("i,ij->j", self.mean, W)
+        return self.centred(self.X @ W, np.einsum("i,ij->j", self.mean, W))
 
     def transposed_times(self, T: np.ndarray) -> np.ndarray:
         """``(X - 1 μᵀ)ᵀ T`` for T (n_rows, m)."""
-        return self.by_feature @ T - self.mean[:, None] * T.sum(axis=0)
+        sums = T.sum(axis=0) if self._root is None else np.einsum("i,ij->j", self._root, T)
+        return self.by_feature @ T - self.mean[:, None] * sums
 
 
 def ridge(

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
 from tailwise.compression.leml import Alternation
-from tailwise.compression.low_rank import DIM, LARGEST, POSITIVE, encode, label_means, labels_with_rows
+from tailwise.compression.low_rank import DIM, LARGEST, POSITIVE, encode, labels_with_rows
 from tailwise.compression.ridge import CentredRows
 from tailwise.explanation import Explanation, margin_explanation, not_ranked
 from tailwise.parallel import ONE_BLAS_THREAD, map_blocks, row_blocks
@@ -100,9 +100,10 @@ class RobustXML(XMCModel):
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         ranked = np.flatnonzero(self.label_counts_)
-        rows, Y = CentredRows(X), labels_with_rows(Y, ranked)
+        rows = CentredRows(X, weight)
+        Y = rows.scaled(labels_with_rows(Y, ranked))
         objectives = []
         with ONE_BLAS_THREAD:
             model = Alternation(rows, Y, self.dim, self.l2, self.tol, self.n_jobs)
@@ -121,7 +122,7 @@ class RobustXML(XMCModel):
         assert S is not None
         mean = model.rows.mean
         bias = np.full(self.n_labels_, -np.inf, np.float32)
-        bias[ranked] = label_means(model.Y) - H @ (mean @ W) - S.T @ mean
+        bias[ranked] = model.means - H @ (mean @ W) - S.T @ mean
         both = sparse.csr_array(sparse.vstack([S, sparse.csr_array(H.T)], format="csr"))
         shape = both.shape[0], self.n_labels_
         self.projection_ = W
@@ -134,13 +135,13 @@ class RobustXML(XMCModel):
         lengths = np.bincount(np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), np.abs(X.data), minlength=X.shape[0])
         bound = np.maximum(abs(X).T @ lengths, 1e-6).astype(np.float32)[:, None]
         by_label, S = sparse.csc_array(model.Y), sparse.csc_array(model.S)
-        means, H = label_means(model.Y).astype(np.float32), model.H.astype(np.float32)
+        means, H = model.means.astype(np.float32), model.H.astype(np.float32)
         A = rows.times(model.W)
 
         def improve(block: tuple[int, int]) -> tuple[sparse.csc_array, float]:
             part = slice(*block)
             own = S[:, part].toarray()
-            target = by_label[:, part].toarray() - means[part] - A @ H[part].T
+            target = rows.centred(by_label[:, part].toarray(), means[part]) - A @ H[part].T
             residual = target - rows.times(own)
             for _ in range(self.steps):
                 own += rows.transposed_times(residual) / bound

@@ -26,7 +26,7 @@ from tailwise.persistence.checks import (
     check_range,
     check_that,
 )
-from tailwise.rows import UNIT_LENGTH, RowView, unit_rows
+from tailwise.rows import UNIT_LENGTH, RowView, scaled_rows, unit_rows
 from tailwise.scoring import search_vectors
 from tailwise.validation import as_rng
 
@@ -163,22 +163,28 @@ class SLEEC(XMCModel):
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         self.row_numbers_ = np.flatnonzero(np.diff(Y.indptr))
         X, self.labels_ = sparse.csr_array(X[self.row_numbers_]), sparse.csr_array(Y[self.row_numbers_])
         similar = unit_rows(self.labels_)
+        if weight is not None:
+            weight = weight[self.row_numbers_]
+            # Each row here has a label, so that its entries can tell what its vote weighs.
+            self.labels_ = scaled_rows(self.labels_, weight / weight.max())
         seeds = as_rng(self.random_state).spawn(self.n_learners)
 
         def learn(rng: np.random.Generator) -> Learner:
-            return self._learn(X, similar, rng)
+            return self._learn(X, similar, weight, rng)
 
         with ONE_BLAS_THREAD:
             self.learners_ = (
                 map_blocks(learn, seeds, n_jobs=self.n_jobs, description="Training SLEEC") if X.shape[0] else []
             )
 
-    def _learn(self, X: sparse.csr_array, similar: sparse.csr_array, rng: np.random.Generator) -> Learner:
-        partition = partition_rows(X, max(1, round(X.shape[0] / self.cluster_rows)), rng)
+    def _learn(
+        self, X: sparse.csr_array, similar: sparse.csr_array, weight: np.ndarray | None, rng: np.random.Generator
+    ) -> Learner:
+        partition = partition_rows(X, max(1, round(X.shape[0] / self.cluster_rows)), rng, weight)
         parts, n_parts = partition.of(X, n_jobs=1), partition.offsets.size
         members = np.argsort(parts, kind="stable").astype(np.int32)
         starts = np.append(0, np.cumsum(np.bincount(parts, minlength=n_parts)))
@@ -191,7 +197,8 @@ class SLEEC(XMCModel):
                 continue
             near = nearest_by_labels(sparse.csr_array(similar[rows]), self.n_pairs)
             Z = embed_neighbours(near, self.dim, self.rounds, rng)
-            W = ridge(CentredRows(sparse.csr_array(X[rows])), Z, self.l2, tol=self.tol, n_jobs=1)
+            inside = CentredRows(sparse.csr_array(X[rows]), None if weight is None else weight[rows])
+            W = ridge(inside, inside.scaled(Z), self.l2, tol=self.tol, n_jobs=1)
             projections[part, :, : W.shape[1]] = W
             # Distances do not see the regression's intercept, which moves all rows alike.
             vectors[own, :-1] = encode(sparse.csr_array(X[rows]), projections[part], n_jobs=1)
@@ -209,6 +216,11 @@ class SLEEC(XMCModel):
         for learner in self.learners_:
             check_kind("an entry of learners_", learner, Learner).check(self._n_seen, n_rows, self.dim)
 
+    @property
+    def _row_weights(self) -> np.ndarray:
+        """What each vote of a training row weighs: its entries in ``labels_``; it has at least one."""
+        return self.labels_.data[self.labels_.indptr[:-1]]
+
     def _voters(self, X: sparse.csr_array) -> sparse.csr_array:
         """How often each training row is among the neighbours that a learner finds: (n, n_training_rows) counts."""
         n_rows = self.row_numbers_.size
@@ -223,10 +235,10 @@ class SLEEC(XMCModel):
         voters = self._voters(X)
 
         def vote(block: tuple[int, int]) -> None:
-            # Counts are whole numbers: their sums are exact in any order.
+            # Counts are whole numbers: without weights their sums are exact in any order.
             mine = sparse.csr_array(voters[slice(*block)])
             votes = sparse.csr_array(mine @ self.labels_)
-            shares = votes.data / np.repeat(mine.sum(axis=1), np.diff(votes.indptr))
+            shares = votes.data / np.repeat(mine @ self._row_weights, np.diff(votes.indptr))
             topk_csr(csr_parts(votes, shares.astype(np.float32)), top.labels[slice(*block)], top.scores[slice(*block)])
 
         map_blocks(vote, row_blocks(X.shape[0], _ROWS_A_BLOCK), n_jobs=self.n_jobs)
@@ -234,10 +246,11 @@ class SLEEC(XMCModel):
 
     def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
         voters = self._voters(x)
+        weights = voters.data * self._row_weights[voters.indices]
         has_label = self.labels_[:, [label]].toarray().ravel() > 0
         parts = [
-            Part(f"training row {self.row_numbers_[row]}, {count:g} votes", float(count / voters.data.sum()))
-            for row, count in zip(voters.indices, voters.data, strict=True)
+            Part(f"training row {self.row_numbers_[row]}, {count:g} votes", float(weight / weights.sum()))
+            for row, count, weight in zip(voters.indices, voters.data, weights, strict=True)
             if has_label[row]
         ]
         return Explanation.sum_of(label, parts) if parts else not_ranked(label, "no near training row has the label")

@@ -127,13 +127,13 @@ class BinaryNetwork(XMCModel):
         blocks = self._map_scores(self._seen(X), lambda scores, start: scores)
         return np.concatenate([np.empty((0, self.n_labels_), np.float32), *blocks])
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         rng = as_rng(self.random_state)
         needed = self.correction != "none"
         loss = correct(self.loss, self.correction, resolve_propensity(self.propensity, Y) if needed else 1.0)
         network = self._new_network(int(rng.integers(2**62)))
         with one_thread_an_operation():
-            self.losses_ = self._train(network, loss, X, Y, rng)
+            self.losses_ = self._train(network, loss, X, Y, weight, rng)
         self.network_ = {name: weight.detach() for name, weight in network.state_dict().items()}
 
     def _check_state(self) -> None:
@@ -160,13 +160,20 @@ class BinaryNetwork(XMCModel):
         return network
 
     def _train(
-        self, network: Any, loss: Loss, X: sparse.csr_array, Y: sparse.csr_array, rng: np.random.Generator
+        self,
+        network: Any,
+        loss: Loss,
+        X: sparse.csr_array,
+        Y: sparse.csr_array,
+        weight: np.ndarray | None,
+        rng: np.random.Generator,
     ) -> list[float]:
         torch = _torch()
         optimiser = torch.optim.Adam(
             network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay, fused=True
         )
         whole = torch.from_numpy(X.toarray()) if X.nnz > _DENSE_ABOVE * X.shape[0] * X.shape[1] else None
+        counted = None if weight is None else torch.from_numpy(weight.astype(np.float32))
         means = []
         with progress("Training BinaryNetwork", self.epochs) as advance:
             for _ in range(self.epochs):
@@ -176,7 +183,8 @@ class BinaryNetwork(XMCModel):
                     rows, seen = _to_torch(X[batch]) if whole is None else whole[batch], Y[batch].tocoo()
                     optimiser.zero_grad(set_to_none=True)
                     scores = _forward(network, rows)
-                    value = loss.total(scores, seen.row, seen.col)
+                    each = None if counted is None else counted[batch]
+                    value = loss.total(scores, seen.row, seen.col, each)
                     (value / (stop - start)).backward()
                     optimiser.step()
                     total += value.item()

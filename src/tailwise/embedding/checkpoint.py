@@ -78,10 +78,12 @@ def forms_of(tensors: Any) -> dict[str, Any]:
     }
 
 
-def fingerprint(params: dict[str, Any], X: sparse.csr_array, Y: sparse.csr_array) -> str:
+def fingerprint(
+    params: dict[str, Any], X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None = None
+) -> str:
     """A digest of what decides a run's result."""
     digest = hashlib.sha256(json.dumps({k: repr(v) for k, v in sorted(params.items())}).encode())
-    for part in (X.data, X.indices, X.indptr, Y.indices, Y.indptr):
+    for part in (X.data, X.indices, X.indptr, Y.indices, Y.indptr, *(() if weight is None else (weight,))):
         digest.update(np.ascontiguousarray(part).tobytes())
     return digest.hexdigest()
 

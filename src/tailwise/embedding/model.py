@@ -77,7 +77,7 @@ class TwoTowerModel(VectorModel):
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         require_torch(type(self).__name__)
         # Not at the top, because it imports torch, and predicting does without.
         from tailwise.embedding.run import TwoTowerRun
@@ -86,7 +86,7 @@ class TwoTowerModel(VectorModel):
         propensity = resolve_propensity(self.propensity, Y)[known] if self.early_stopping else None
         Y = sparse.csr_array(Y[:, known])
         with one_thread_an_operation(), Processes(resolve_device(self.device)) as processes:
-            run = TwoTowerRun(self, processes, X, Y, propensity)
+            run = TwoTowerRun(self, processes, X, Y, propensity, weight)
             self._describe(run)
             run.train()
             self.history_, self.best_epoch_ = run.history, run.stopping.best_epoch

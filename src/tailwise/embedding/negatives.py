@@ -59,7 +59,7 @@ class SampledObjective(Generic[AnyPlan]):
             total = sampled_decoupled(contrastive, positive, negatives, weights)
         else:
             total = sampled_softmax(positive, negatives, weights)
-        return total.sum() / plan.examples.labels.size
+        return plan.share(rows, total)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,6 +42,8 @@ def start_labels_at_their_rows(
 ) -> None:
     """Set each label's vector to the mean of its rows' first vectors, less the mean of all rows.
 
+    An entry of Y is how often its row counts for the label.
+
     The untrained network then ranks by nearest centroid; labels with a handful of rows, which few steps ever touch,
     keep most of that start.
     """
@@ -51,7 +53,7 @@ def start_labels_at_their_rows(
         encoded = tower.encode(X[start:stop], n_jobs=n_jobs)
         mean += encoded.sum(axis=0, dtype=np.float64) / X.shape[0]
         sums += sparse.csr_array(Y[start:stop].T.tocsr()) @ encoded
-    counts = np.bincount(Y.indices, minlength=Y.shape[1])
+    counts = np.bincount(Y.indices, Y.data, minlength=Y.shape[1])
     means = sums - (counts[:, None] * mean).astype(np.float32)
     lengths = np.linalg.norm(means, axis=1, keepdims=True)
     directions = torch.from_numpy(means / np.maximum(lengths, 1e-12)).to(parameters["labels"].device)

@@ -43,7 +43,7 @@ class TiltedSoftmax:
         tilt = self.log_tilt if plan.labels is None else self.log_tilt[plan.labels]
         scores = cosine * log_scale.exp() + cosine.new_tensor(tilt)
         positive, negatives, here = _divide(plan, rows, scores)
-        return softplus(log_sum_exp(negatives)[here] - positive).sum() / plan.examples.labels.size
+        return plan.share(rows, softplus(log_sum_exp(negatives)[here] - positive))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class MinedMargin:
         positive, negatives, here = _divide(plan, rows, cosine)
         hardest = torch.topk(negatives, min(self.n_mined, negatives.shape[1]), dim=1).values
         misses = torch.relu(hardest[here] - positive[:, None] + self.margin)
-        return misses.mean(1).sum() / plan.examples.labels.size
+        return plan.share(rows, misses.mean(1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,9 @@ class SummedMargin:
         """See :class:`CosineLoss`."""
         _, negatives, _ = _divide(plan, rows, cosine)
         chosen = cosine.gather(1, as_index(plan.picked[rows], cosine)[:, None])
-        return torch.relu(negatives - chosen + self.margin).sum() / plan.n_rows
+        misses = torch.relu(negatives - chosen + self.margin)
+        weights = plan.examples.weights[plan.examples.offsets[rows.start : rows.stop]]
+        return (misses * misses.new_tensor(weights)[:, None]).sum() / plan.n_rows
 
 
 def _divide(plan: Plan, rows: slice, scores: Any) -> tuple[Any, Any, Any]:
@@ -184,10 +186,9 @@ class FullObjective:
         part = plan.examples.part(rows)
         here, mine = as_index(part.here, vectors), as_index(part.labels, vectors)
         scores = vectors @ labels.T
-        n_examples = plan.examples.labels.size
         if self.margin is None:
             positive = scores[here, mine]
             others = contrastive.negative(scores).sum(1)[here] - contrastive.negative(positive)
-            return (contrastive.positive(positive) + others).sum() / n_examples
+            return plan.share(rows, contrastive.positive(positive) + others)
         log_a, log_b = (scores.new_tensor(part) for part in self.margin.parts or ())
-        return margin_softmax(scores, here, mine, log_a, log_b).sum() / n_examples
+        return plan.share(rows, margin_softmax(scores, here, mine, log_a, log_b))

@@ -12,16 +12,20 @@ from scipy import sparse
 
 
 class Examples(NamedTuple):
-    """One entry for each label of each row of a batch, ordered by row; ``offsets`` has one entry a row, and an end."""
+    """One entry for each label of each row of a batch, ordered by row; ``offsets`` has one entry a row, and an end.
+
+    ``weights`` says how often each counts.
+    """
 
     rows: np.ndarray
     labels: np.ndarray
     offsets: np.ndarray
+    weights: np.ndarray
 
     @classmethod
     def of(cls, Y: sparse.csr_array) -> Examples:
-        """The examples of a batch's labels."""
-        return cls(np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr)), Y.indices, Y.indptr)
+        """The examples of a batch's labels; an entry of Y is how often its row counts."""
+        return cls(np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr)), Y.indices, Y.indptr, Y.data)
 
     def part(self, rows: slice) -> ExamplesPart:
         """The examples of a part of the rows."""
@@ -66,6 +70,11 @@ class Plan:
     examples: Examples
     labels: np.ndarray | None
     label_parts: Sequence[LabelPart] = ()
+
+    def share(self, rows: slice, losses: torch.Tensor) -> torch.Tensor:
+        """What a part of the rows adds to the batch's mean, given the losses of its examples."""
+        where = slice(self.examples.offsets[rows.start], self.examples.offsets[rows.stop])
+        return (losses * losses.new_tensor(self.examples.weights[where])).sum() / self.examples.labels.size
 
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)

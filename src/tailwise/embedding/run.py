@@ -18,6 +18,7 @@ from tailwise.embedding.runtime import Processes
 from tailwise.embedding.tower import Tower
 from tailwise.embedding.training import Settings, Trainer
 from tailwise.parallel import progress
+from tailwise.rows import scaled_rows
 from tailwise.validation import as_rng
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _START_SCALE = 10.0
 
 
 class Run:
-    """Trains the network of ``model`` on rows ``X`` and labels ``Y`` (each has a row).
+    """Trains the network of ``model`` on rows ``X`` and labels ``Y`` (each has a row); a row counts ``weight`` times.
 
     Of the model it reads parameters; it changes nothing there. A subclass says which network, how to start it and how
     it predicts.
@@ -37,6 +38,8 @@ class Run:
     ----------
     X, Y
         The rows that are trained on: those with labels, less the held-out ones.
+    counted
+        Y, each entry as often as its row counts.
     held_out : HeldOut
     parameters : dict of tensors
         Changed in place by ``trainer``.
@@ -58,13 +61,14 @@ class Run:
         X: sparse.csr_array,
         Y: sparse.csr_array,
         propensity: np.ndarray | None,
+        weight: np.ndarray | None = None,
     ) -> None:
         self.model, self.processes = model, processes
         params = model.get_params(deep=False)
-        self.digest = fingerprint({k: v for k, v in params.items() if k not in _NOT_OF_THE_RESULT}, X, Y)
+        self.digest = fingerprint({k: v for k, v in params.items() if k not in _NOT_OF_THE_RESULT}, X, Y, weight)
         found = open_checkpoint(model.checkpoint, self.digest)
         self.seed = found.seed if found else processes.agree(int(as_rng(model.random_state).integers(2**31)))
-        self._split(X, Y, propensity)
+        self._split(X, Y, propensity, weight)
         self.parameters, self.trainer = self._build()
         measure = self._validate if self.held_out.Y.shape[0] else None
         self.stopping = EarlyStopping(model.metric, patience=model.patience, measure=measure, copy=copied)
@@ -92,13 +96,16 @@ class Run:
     def _validate(self, parameters: Parameters) -> float:
         """The metric on the rows that are held out."""
 
-    def _split(self, X: sparse.csr_array, Y: sparse.csr_array, propensity: np.ndarray | None) -> None:
+    def _split(
+        self, X: sparse.csr_array, Y: sparse.csr_array, propensity: np.ndarray | None, weight: np.ndarray | None
+    ) -> None:
         """Hold out rows for validation, each label keeping a row to train on; drop rows without labels."""
         model = self.model
         fraction = model.validation_fraction if model.early_stopping else 0.0
         rng = np.random.default_rng([self.seed, 2**32])
         rows, self.held_out = split_off(X, Y, fraction, rng, metric=model.metric, propensity=propensity)
         self.X, self.Y = X[rows], Y[rows]
+        self.counted = self.Y if weight is None else scaled_rows(self.Y, weight[rows])
 
     def train(self) -> None:
         """Run the epochs that are left."""
@@ -110,7 +117,7 @@ class Run:
         with progress(description, total=(model.epochs - self.epoch) * steps) as advance:
             while self.epoch < model.epochs and not self.stopping.should_stop:
                 loss = self.trainer.run_epoch(
-                    self.epoch, self.X, self.Y, lambda value: advance(note=f"loss {value:.4g}{self._note()}")
+                    self.epoch, self.X, self.counted, lambda value: advance(note=f"loss {value:.4g}{self._note()}")
                 )
                 self.epoch += 1
                 measured = self.stopping.judge(self.epoch, self._weights())
@@ -187,7 +194,7 @@ class TwoTowerRun(Run):
 
     def _start(self) -> None:
         tower = to_tower(self.shape, self.parameters)
-        start_labels_at_their_rows(self.parameters, tower, self.X, self.Y, self.model.n_jobs)
+        start_labels_at_their_rows(self.parameters, tower, self.X, self.counted, self.model.n_jobs)
 
     def _validate(self, parameters: Parameters) -> float:
         tower, jobs = to_tower(self.shape, parameters), self.model.n_jobs

@@ -106,10 +106,11 @@ class WSABIE(VectorModel):
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         rng = as_rng(self.random_state)
         known = np.flatnonzero(self.label_counts_ > 0)
         rows, labels = csr_parts(X), csr_parts(sparse.csr_array(Y[:, known]))
+        counted = (np.ones(X.shape[0]) if weight is None else weight).astype(np.float32)
         vectors = self._first_vectors(rng, X.shape[1], known.size)
         rank_weights = np.cumsum(np.append(0, 1 / np.arange(1, max(known.size, 1)))).astype(np.float32)
         state = rng.integers(2**63, size=1, dtype=np.uint64)
@@ -121,7 +122,8 @@ class WSABIE(VectorModel):
                 for number, (start, stop) in enumerate(blocks):
                     done = (epoch + number / len(blocks)) / self.epochs
                     options = WarpOptions(self.learning_rate * (1 - done), self.max_norm, self.n_tries)
-                    losses.append(train_warp(rows, labels, order[start:stop], state, rank_weights, vectors, options))
+                    now = order[start:stop]
+                    losses.append(train_warp(rows, labels, counted, now, state, rank_weights, vectors, options))
                     advance(note=f"loss {losses[-1]:.4g}")
                 self.losses_.append(float(np.mean(losses)))
         self.tower_ = Tower(vectors.features, [np.zeros(self.dim, np.float32)], [], [False], False)

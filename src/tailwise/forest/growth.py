@@ -22,6 +22,7 @@ def grow_forest(
     settings: GrowSettings,
     seeds: np.ndarray,
     *,
+    weight: np.ndarray | None = None,
     max_features: float = 1.0,
     n_jobs: int | None = None,
     description: str = "",
@@ -29,12 +30,20 @@ def grow_forest(
     """Grow one tree from each of ``seeds`` on all rows, the trees in parallel.
 
     ``worth`` (n_labels,) is what ranking a label first is worth: 1, or 1/p_l. A tree sees the share ``max_features`` of
-    the features, drawn with its seed.
+    the features, drawn with its seed. ``weight`` (n_rows,) is how often a row counts; None is once.
     """
     by_feature = sparse.csc_array(X)
     n_features = X.shape[1]
     n_seen = math.ceil(max_features * n_features)
-    labels = frozen(RowLabels(*csr_parts(Y)[:2], worth.astype(np.float32), ideal_scale(np.diff(Y.indptr))))
+    counted = np.ones(Y.shape[0]) if weight is None else weight
+    labels = frozen(
+        RowLabels(
+            *csr_parts(Y)[:2],
+            worth.astype(np.float32),
+            ideal_scale(np.diff(Y.indptr)),
+            counted.astype(np.float32),
+        )
+    )
 
     def look_at(seen: np.ndarray) -> tuple[Columns, np.ndarray, np.ndarray]:
         part = by_feature[:, seen]

@@ -109,7 +109,7 @@ class FastXML(XMCModel):
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH._replace(weights=idf_weights(X) if self.idf else None)
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         settings = GrowSettings(
             int(self.max_leaf), int(self.labels_per_leaf), float(self.C), float(self.tol), int(self.max_iter)
         )
@@ -120,6 +120,7 @@ class FastXML(XMCModel):
             self._worth(Y),
             settings,
             seeds,
+            weight=weight,
             max_features=self.max_features,
             n_jobs=self.n_jobs,
             description=f"Growing {type(self).__name__}",

@@ -24,8 +24,8 @@ from tailwise.persistence.checks import (
     check_range,
     check_that,
 )
-from tailwise.rows import UNIT_LENGTH, RowView, idf_weights
-from tailwise.validation import check_features, check_labels, check_number, label_counts
+from tailwise.rows import UNIT_LENGTH, RowView, idf_weights, scaled_rows
+from tailwise.validation import check_features, check_labels, check_number, check_sample_weight, counted_rows
 
 _ROWS_A_BLOCK = 256
 # What D pays for the likeness of a label's rows: chosen on validation rows of five data sets.
@@ -74,14 +74,20 @@ class TailCentroids(persistence.Saveable, BaseEstimator):
         self.idf = idf
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Average the rows of each label: ``X`` (n_samples, n_features), binary ``Y`` (n_samples, n_labels)."""
+    def fit(self, X: Any, Y: Any, sample_weight: Any = None) -> Self:
+        """Average the rows of each label: ``X`` (n_samples, n_features), binary ``Y`` (n_samples, n_labels).
+
+        ``sample_weight`` (n_samples,) is how often a row counts in the means; None is once.
+        """
         check_parameters(self)
         X = check_features(X)
         Y = check_labels(Y, n_rows=X.shape[0])
+        X, Y, weight = counted_rows(X, Y, check_sample_weight(sample_weight, X.shape[0]))
+        # A mean does not mind a common factor; without one, large weights could leave float32.
+        Y = Y if weight is None else scaled_rows(Y, weight / weight.max())
         self.n_features_in_ = X.shape[1]
         self.rows_ = UNIT_LENGTH._replace(weights=idf_weights(X) if self.idf else None)
-        counts = label_counts(Y)
+        counts = np.bincount(Y.indices, Y.data, minlength=Y.shape[1])
         centroids = sparse.csr_array(Y.T.tocsr() @ self.rows_(X))
         label = np.repeat(np.arange(Y.shape[1]), np.diff(centroids.indptr))
         centroids.data /= counts[label].astype(np.float32)

@@ -45,12 +45,12 @@ class Bounds(NamedTuple):
 
 
 class MaxMargin:
-    """``min ½|W|² + l1 |W|₁ + C Σ_i max_{k∉y_i, l∈y_i} [1 + f_k - f_l]+`` over W, for rows ``X`` and labels ``Y``.
+    """``min ½|W|² + l1 |W|₁ + Σ_i C_i max_{k∉y_i, l∈y_i} [1 + f_k - f_l]+`` over W, for rows ``X`` and labels ``Y``.
 
-    Goes in rounds: :meth:`search` looks at all labels for those that violate most, with the sparse weights so far,
-    on threads; :meth:`improve` goes down the dual over the labels that are active, row by row on one thread: once in
-    the first round, five times in each later one. The bits depend on ``rng`` alone. Memory: the weights before L1 makes
-    them sparse, about twice.
+    ``C`` (n_rows,) is what a row's loss weighs. Goes in rounds: :meth:`search` looks at all labels for those that
+    violate most, with the sparse weights so far, on threads; :meth:`improve` goes down the dual over the labels that
+    are active, row by row on one thread: once in the first round, five times in each later one. The bits depend on
+    ``rng`` alone. Memory: the weights before L1 makes them sparse, about twice.
     """
 
     def __init__(
@@ -58,12 +58,12 @@ class MaxMargin:
         X: sparse.csr_array,
         Y: sparse.csr_array,
         *,
-        C: float,
+        C: np.ndarray,
         l1: float,
         rng: np.random.Generator,
         n_jobs: int | None,
     ) -> None:
-        self._C, self._l1, self._rng, self._n_jobs = C, l1, rng, n_jobs
+        self._C, self._l1, self._rng, self._n_jobs = read_only(C), l1, rng, n_jobs
         self._n_features, self._n_labels = X.shape[1], Y.shape[1]
         self._n_rounds = 0
         self._rows, self._labels = csr_parts(X), csr_parts(Y)
@@ -89,7 +89,7 @@ class MaxMargin:
         map_blocks(search_block, row_blocks(n_rows, _ROWS_A_BLOCK), n_jobs=self._n_jobs)
         values = self.weights.data.astype(np.float64)
         penalty = 0.5 * float(values @ values)
-        primal = penalty + self._l1 * float(np.abs(values).sum()) + self._C * float(losses.sum(dtype=np.float64))
+        primal = penalty + self._l1 * float(np.abs(values).sum()) + float(self._C @ losses.astype(np.float64))
         return found, Bounds(float(self._active.alpha[self._is_own()].sum(dtype=np.float64)) - penalty, primal)
 
     def improve(self, found: np.ndarray) -> None:

@@ -16,7 +16,7 @@ from tailwise.linear.model import LinearModel
 from tailwise.linear.weight_store import WeightStore
 from tailwise.parallel import map_blocks
 from tailwise.parameters import Constraint, Number
-from tailwise.validation import as_rng, check_number, counted_rows, label_counts
+from tailwise.validation import as_rng, check_number, label_counts
 
 
 class PositiveWeight(Constraint):
@@ -99,11 +99,8 @@ class OneVsRest(LinearModel):
         assert self.C is not None
         return self.C
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        self._fit_weighted(X, Y, np.ones(X.shape[0]))
-
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray) -> None:
-        X, Y, weight = counted_rows(X, Y, weight)
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+        weight = np.ones(X.shape[0]) if weight is None else weight
         self.C_ = self._cost()
         self.solved_rows_ = None
         problem = self._problem(X, Y, weight)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from scipy import sparse
 
 from tailwise.early_stopping import EarlyStopping, Parameters, split_off
@@ -120,12 +121,13 @@ class PDSparse(LinearModel):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         rng = as_rng(self.random_state)
         fraction = self.validation_fraction if self.early_stopping else 0.0
         propensity = resolve_propensity(self.propensity, Y) if self.early_stopping else None
         rows, held_out = split_off(X, Y, fraction, rng, metric=self.metric, propensity=propensity)
-        problem = MaxMargin(X[rows], Y[rows], C=self.C, l1=self.l1, rng=rng, n_jobs=self.n_jobs)
+        C = np.full(rows.size, float(self.C)) if weight is None else self.C * weight[rows]
+        problem = MaxMargin(X[rows], Y[rows], C=C, l1=self.l1, rng=rng, n_jobs=self.n_jobs)
 
         def measure(found: Parameters) -> float:
             return held_out.measure(

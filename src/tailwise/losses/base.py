@@ -95,16 +95,18 @@ class Loss:
         present = labels if namespace_of(labels) is not np else np.asarray(labels)
         return namespace_of(scores).where(present > 0, self.observed(scores), self.unobserved(scores))
 
-    def total(self, scores: Array, rows: Any, labels: Any) -> Array:
+    def total(self, scores: Array, rows: Any, labels: Any, weight: Array | None = None) -> Array:
         """The sum over an (n_rows, n_labels) block of scores whose observed labels are at ``[rows, labels]``.
 
         ``Σ l-(s)`` over the block plus ``own · l+ + (other - 1) · l-`` at the observed entries, so the cost beyond
-        one pass over the block follows the number of observed labels.
+        one pass over the block follows the number of observed labels. Row i counts ``weight[i]`` times; None is once.
         """
         scores = as_scores(scores)
         at = scores[rows, labels]
-        observed = self.at_labels(labels).observed(at)
-        return self.negative(scores).sum() + (observed - self.negative(at)).sum()
+        more = self.at_labels(labels).observed(at) - self.negative(at)
+        if weight is None:
+            return self.negative(scores).sum() + more.sum()
+        return (self.negative(scores).sum(1) * weight).sum() + (more * weight[rows]).sum()
 
     def at_labels(self, labels: Any) -> Loss:
         """The loss whose weights are gathered for one entry a label index."""

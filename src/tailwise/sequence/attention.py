@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional as F  # noqa: N812
 
-from tailwise.sequence.networks import Network, Parameters, cross_entropy, drop, embed, gaussian, layer
+from tailwise.sequence.networks import Network, Parameters, Targets, cross_entropy, drop, embed, gaussian, layer
 
 if TYPE_CHECKING:
     from tailwise.sequence.attention_xml import AttentionXML
@@ -85,15 +85,15 @@ class Attention(Network):
         hidden = torch.relu(F.linear(seen, parameters[f"{name}.hidden"], parameters[f"{name}.hidden_bias"]))
         return hidden @ parameters[f"{name}.output"] + bias
 
-    def loss(self, parameters: Parameters, tokens: Any, targets: Any, generator: torch.Generator) -> torch.Tensor:
+    def loss(self, parameters: Parameters, tokens: Any, batch: Targets, generator: torch.Generator) -> torch.Tensor:
         """The binary cross-entropy over all labels, or over groups and the labels of some groups.
 
         Those are the groups of the row's labels and those of the others that the network finds most likely.
         """
         states = self._states(parameters, tokens, generator)
         if self.members is None:
-            return cross_entropy(self._attend(parameters, "label", states, tokens, None, generator), targets)
-        padded = F.pad(targets, (0, 1))
+            return cross_entropy(self._attend(parameters, "label", states, tokens, None, generator), *batch)
+        padded = F.pad(batch.labels, (0, 1))
         group_targets = padded[:, self.members].amax(2)
         logits = self._attend(parameters, "group", states, tokens, None, generator)
         best = (logits.detach() + group_targets * -_OUTSIDE).topk(min(self.model.beam, len(self.members))).indices
@@ -101,8 +101,8 @@ class Attention(Network):
         inside = labels < self.n_labels
         chosen = labels.clamp_max(self.n_labels - 1)
         own = self._attend(parameters, "label", states, tokens, chosen, generator)
-        each = F.binary_cross_entropy_with_logits(own, padded.gather(1, labels), reduction="none")
-        return cross_entropy(logits, group_targets) + (each * inside).sum()
+        of_groups = cross_entropy(logits, group_targets, batch.weights)
+        return of_groups + cross_entropy(own, padded.gather(1, labels), batch.weights * inside)
 
     def probabilities(self, parameters: Parameters, tokens: Any) -> torch.Tensor:
         """A sigmoid a label, times its group's; -inf for labels of other groups than the row's best."""

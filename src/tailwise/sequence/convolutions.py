@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn import functional as F  # noqa: N812
 
-from tailwise.sequence.networks import Network, Parameters, cross_entropy, drop, embed, gaussian, layer
+from tailwise.sequence.networks import Network, Parameters, Targets, cross_entropy, drop, embed, gaussian
 
 if TYPE_CHECKING:
     from tailwise.sequence.xml_cnn import XMLCNN
 
 
 class Convolutions(Network):
-    """``σ(V relu(U relu(pool(conv(words)))))``, with dropout before the convolutions and before V."""
+    """``σ(V relu(U norm(relu(pool(conv(words))))))``, with dropout before the convolutions and before V.
+
+    Weights start at length 1 and are divided by the root of a layer's inputs where they are used: a step of Adam then
+    moves the outputs of wide and of narrow layers alike. What is pooled are maxima, most of them large and nearly the
+    same for all rows; without the norm, each row's values less their mean and at unit variance, the first steps along
+    that common part push every unit of the bottleneck below zero, where it stays.
+    """
 
     label_bias = "label_bias"
 
@@ -22,17 +29,16 @@ class Convolutions(Network):
         self.model, self.n_labels = model, n_labels
 
     def initial(self, n_tokens: int, generator: torch.Generator) -> Parameters:
-        """Random words and layers, zero biases."""
+        """Random words and layers; labels start at their biases, which are zero."""
         model = self.model
-        parameters = {"words": gaussian((n_tokens + 1, model.word_dim), 0.1, generator)}
+        parameters = {"words": gaussian((n_tokens + 1, model.word_dim), 1.0, generator)}
         for number, width in enumerate(model.widths):
-            deviation = (2 / (width * model.word_dim + model.n_filters)) ** 0.5
-            parameters[f"filters.{number}"] = gaussian((model.n_filters, model.word_dim, width), deviation, generator)
+            parameters[f"filters.{number}"] = gaussian((model.n_filters, model.word_dim, width), 1.0, generator)
             parameters[f"filter_bias.{number}"] = torch.zeros(model.n_filters)
         pooled = len(model.widths) * model.n_filters * model.chunks
-        parameters["bottleneck"] = layer(pooled, model.bottleneck, generator)
+        parameters["bottleneck"] = gaussian((model.bottleneck, pooled), 1.0, generator)
         parameters["bottleneck_bias"] = torch.zeros(model.bottleneck)
-        parameters["labels"] = layer(model.bottleneck, self.n_labels, generator)
+        parameters["labels"] = torch.zeros(self.n_labels, model.bottleneck)
         parameters["label_bias"] = torch.zeros(self.n_labels)
         return parameters
 
@@ -44,19 +50,25 @@ class Convolutions(Network):
         for number, width in enumerate(model.widths):
             # A response at every word, also at the first and the last.
             padded = F.pad(words, (width // 2, width - 1 - width // 2))
-            found = F.conv1d(padded, parameters[f"filters.{number}"], parameters[f"filter_bias.{number}"])
+            found = F.conv1d(padded, _even(parameters[f"filters.{number}"]), parameters[f"filter_bias.{number}"])
             pooled += [found.masked_fill(~part, -torch.inf).amax(2) for part in parts]
-        hidden = torch.relu(torch.cat(pooled, dim=1))
-        hidden = torch.relu(F.linear(hidden, parameters["bottleneck"], parameters["bottleneck_bias"]))
-        return F.linear(drop(hidden, model.dropout, generator), parameters["labels"], parameters["label_bias"])
+        seen = torch.relu(torch.cat(pooled, dim=1))
+        seen = F.layer_norm(seen, seen.shape[1:])
+        hidden = torch.relu(F.linear(seen, _even(parameters["bottleneck"]), parameters["bottleneck_bias"]))
+        return F.linear(drop(hidden, model.dropout, generator), _even(parameters["labels"]), parameters["label_bias"])
 
-    def loss(self, parameters: Parameters, tokens: Any, targets: Any, generator: torch.Generator) -> torch.Tensor:
+    def loss(self, parameters: Parameters, tokens: Any, batch: Targets, generator: torch.Generator) -> torch.Tensor:
         """The binary cross-entropy over all labels."""
-        return cross_entropy(self._logits(parameters, tokens, generator), targets)
+        return cross_entropy(self._logits(parameters, tokens, generator), *batch)
 
     def probabilities(self, parameters: Parameters, tokens: Any) -> torch.Tensor:
         """A sigmoid a label."""
         return torch.sigmoid(self._logits(parameters, tokens, None))
+
+
+def _even(weights: torch.Tensor) -> torch.Tensor:
+    """Weights (outputs, inputs…) over the root of the number of inputs."""
+    return weights * math.prod(weights.shape[1:]) ** -0.5
 
 
 def _parts(tokens: torch.Tensor, chunks: int) -> list[torch.Tensor]:

@@ -89,7 +89,7 @@ class SequenceModel(XMCModel):
     def _prepare(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         """Set what the network needs besides parameters."""
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         require_torch(type(self).__name__)
         # Not at the top, because it imports torch, and reading the help needs none.
         from tailwise.sequence.run import SequenceRun
@@ -100,7 +100,7 @@ class SequenceModel(XMCModel):
         Y = sparse.csr_array(Y[:, self.known_])
         self._prepare(X, Y)
         with one_thread_an_operation(), Processes(resolve_device(self.device)) as processes:
-            run = SequenceRun(self, processes, X, Y, propensity)
+            run = SequenceRun(self, processes, X, Y, propensity, weight)
             run.train()
             self.history_, self.best_epoch_ = run.history, run.stopping.best_epoch
             self.network_ = {name: value.cpu() for name, value in run.stopping.best.items()}

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch.nn import functional as F  # noqa: N812
 
 Parameters = dict[str, torch.Tensor]
+
+
+class Targets(NamedTuple):
+    """What the rows of a batch should get."""
+
+    labels: torch.Tensor
+    """(n, n_labels) of zeros and ones"""
+    weights: torch.Tensor
+    """(n, 1): how often each row counts"""
 
 
 class Network:
@@ -25,8 +34,8 @@ class Network:
         """Parameters to start from."""
 
     @abstractmethod
-    def loss(self, parameters: Parameters, tokens: Any, targets: Any, generator: torch.Generator) -> torch.Tensor:
-        """The summed loss of rows with ``targets`` (n, n_labels) of zeros and ones."""
+    def loss(self, parameters: Parameters, tokens: Any, batch: Targets, generator: torch.Generator) -> torch.Tensor:
+        """The summed loss of rows with these labels, each as often as it counts."""
 
     @abstractmethod
     def probabilities(self, parameters: Parameters, tokens: Any) -> torch.Tensor:
@@ -57,6 +66,6 @@ def drop(values: torch.Tensor, share: float, generator: torch.Generator | None) 
     return values * kept.to(values.device) / (1 - share)
 
 
-def cross_entropy(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """The summed binary cross-entropy."""
-    return F.binary_cross_entropy_with_logits(logits, targets, reduction="sum")
+def cross_entropy(logits: torch.Tensor, targets: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """The summed binary cross-entropy; ``weights`` says how often each entry counts."""
+    return F.binary_cross_entropy_with_logits(logits, targets, weights, reduction="sum")

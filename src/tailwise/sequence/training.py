@@ -12,7 +12,7 @@ from scipy import sparse
 from tailwise.embedding.optimizer import RowAdam
 from tailwise.embedding.runtime import Processes
 from tailwise.parallel import map_blocks
-from tailwise.sequence.networks import Network, Parameters
+from tailwise.sequence.networks import Network, Parameters, Targets
 from tailwise.sequence.tokens import Tokens
 
 _ROWS_A_PART = 16
@@ -54,7 +54,10 @@ class SequenceTrainer:
     def run_epoch(
         self, epoch: int, X: sparse.csr_array, Y: sparse.csr_array, done: Callable[[float], None] = lambda loss: None
     ) -> float:
-        """One pass over the rows in random order; the mean loss. ``done(loss)`` is called after each batch."""
+        """One pass over the rows in random order; the mean loss. ``done(loss)`` is called after each batch.
+
+        Each row has a label; an entry of Y is how often its row counts.
+        """
         tokens = Tokens.of(X, self.known_tokens)
         order = np.random.default_rng([self.settings.seed, epoch]).permutation(X.shape[0])
         losses = []
@@ -79,7 +82,8 @@ class SequenceTrainer:
             number, part = numbered
             generator = torch.Generator().manual_seed(int(np.random.default_rng([*seeds, number]).integers(2**62)))
             batch = torch.from_numpy(np.searchsorted(used, batches[number])).to(device)
-            targets = torch.from_numpy(Y[part].toarray()).to(device)
+            counted = torch.from_numpy(Y[part].toarray()).to(device)
+            targets = Targets((counted > 0).to(counted.dtype), counted.amax(1, keepdim=True))
             loss = self.network.loss(leaves, batch, targets, generator) / rows.size
             return float(loss.detach()), list(torch.autograd.grad(loss, list(leaves.values()), allow_unused=True))
 

@@ -99,7 +99,7 @@ class XMLCNN(SequenceModel):
         word_vectors: Any = None,
         batch_size: int = 64,
         epochs: int = 20,
-        learning_rate: float = 1e-3,
+        learning_rate: float = 1e-2,
         average_from: int | None = None,
         early_stopping: bool = True,
         metric: str = "p@5",

@@ -120,16 +120,19 @@ class TailAugmented(Wrapper):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         seen = np.flatnonzero(self.label_counts_)
         by_frequency = seen[np.lexsort((seen, -self.label_counts_[seen]))]
         n_head = int(np.ceil(self.tau * by_frequency.size))
         self.head_labels_ = np.sort(by_frequency[:n_head]).astype(np.int32)
         self.tail_labels_ = np.sort(by_frequency[n_head:]).astype(np.int32)
-        self.head_ = self._fresh_base().fit(X, Y[:, self.head_labels_]) if self.head_labels_.size else None
-        self.tail_ = self._fit_tail(X, sparse.csr_array(Y[:, self.tail_labels_])) if self.tail_labels_.size else None
+        self.head_ = self.tail_ = None
+        if self.head_labels_.size:
+            self.head_ = self._fresh_base().fit(X, Y[:, self.head_labels_], weight)
+        if self.tail_labels_.size:
+            self.tail_ = self._fit_tail(X, sparse.csr_array(Y[:, self.tail_labels_]), weight)
 
-    def _fit_tail(self, X: sparse.csr_array, Y: sparse.csr_array) -> XMCModel:
+    def _fit_tail(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> XMCModel:
         rare = np.flatnonzero(np.diff(Y.indptr))
         more_X, more_Y = augment_rows(
             X[rare],
@@ -140,7 +143,10 @@ class TailAugmented(Wrapper):
             random_state=self.random_state,
         )
         rows, labels = sparse.vstack([X, more_X], format="csr"), sparse.vstack([Y, more_Y], format="csr")
-        return self._fresh_base().fit(rows, labels)
+        if weight is not None:
+            # A copy counts as often as the row that it was made of.
+            weight = np.append(weight, np.tile(weight[rare], self.n_aug))
+        return self._fresh_base().fit(rows, labels, weight)
 
     def _check_base(self) -> None:
         parts = (("head", self.head_, self.head_labels_), ("tail", self.tail_, self.tail_labels_))

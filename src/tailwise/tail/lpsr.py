@@ -92,16 +92,17 @@ class LPSR(Wrapper):
         """As the wrapped model."""
         return bool(self.base.scores_are_probabilities)
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        self.base_ = self._fresh_base().fit(X, Y)
-        self.partition_ = partition_rows(X, self.n_partitions, as_rng(self.random_state))
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+        self.base_ = self._fresh_base().fit(X, Y, weight)
+        self.partition_ = partition_rows(X, self.n_partitions, as_rng(self.random_state), weight)
         parts = self.partition_.of(X, n_jobs=self.n_jobs)
         candidates = self.base_.predict_topk(X, min(self.n_candidates, self.n_labels_)).labels
         n_parts = self.partition_.offsets.size
 
         def choose(part: int) -> np.ndarray:
             rows = np.flatnonzero(parts == part)
-            return labels_that_serve(sparse.csr_array(Y[rows]), candidates[rows], self.precision_at)
+            counted = None if weight is None else weight[rows]
+            return labels_that_serve(sparse.csr_array(Y[rows]), candidates[rows], self.precision_at, counted)
 
         kept = map_blocks(choose, list(range(n_parts)), n_jobs=self.n_jobs, description="Choosing labels of partitions")
         indptr = np.append(0, np.cumsum([labels.size for labels in kept]))
@@ -142,10 +143,13 @@ class LPSR(Wrapper):
         return self.base_.explain(x, label)
 
 
-def labels_that_serve(Y: sparse.csr_array, candidates: np.ndarray, k: int) -> np.ndarray:
+def labels_that_serve(
+    Y: sparse.csr_array, candidates: np.ndarray, k: int, weight: np.ndarray | None = None
+) -> np.ndarray:
     """The labels of Y's rows without those that lower precision@k of ``candidates`` (n, c), best first, -1 for none.
 
-    Ascending int32. Rows are ranked by those candidates that are kept. Of three rows, label 0 leads in all:
+    Ascending int32. Rows are ranked by those candidates that are kept; row i counts ``weight[i]`` times, or once. Of
+    three rows, label 0 leads in all:
 
     >>> Y = sparse.csr_array([[1, 0, 0], [0, 1, 0], [0, 1, 0]])
     >>> labels_that_serve(Y, np.array([[0, 1], [0, 1], [0, 1]]), k=1)
@@ -156,12 +160,14 @@ def labels_that_serve(Y: sparse.csr_array, candidates: np.ndarray, k: int) -> np
     row_of = np.arange(Y.shape[0])[:, None] * Y.shape[1]
     known = np.repeat(row_of.ravel(), np.diff(Y.indptr)) + Y.indices
     relevant = (candidates >= 0) & _among(np.sort(known), row_of + candidates)
+    counted = np.ones((Y.shape[0], 1)) if weight is None else weight[:, None]
     for _ in range(_MAX_ROUNDS):
         there = kept[candidates]
         place = np.cumsum(there, axis=1)
         first = there & (place <= k)
         moves_up = (there & (place == k + 1) & relevant).any(axis=1)
-        worth = np.bincount(candidates[first], (relevant.astype(float) - moves_up[:, None])[first], minlength=kept.size)
+        gains = counted * (relevant.astype(float) - moves_up[:, None])
+        worth = np.bincount(candidates[first], gains[first], minlength=kept.size)
         if not (kept & (worth < 0)).any():
             break
         kept &= worth >= 0

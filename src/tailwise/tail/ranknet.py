@@ -130,19 +130,21 @@ class RankNet(Wrapper):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         rng = as_rng(self.random_state)
         gains = resolve_propensity(self.propensity, Y) ** -self.tail
         self.gains_ = (gains / gains.max()).astype(np.float32)
         width = min(self.n_candidates, self.n_labels_)
-        self.base_ = self._fresh_base().fit(X, Y)
+        self.base_ = self._fresh_base().fit(X, Y, weight)
         if self.scores == "train":
             top = self.base_.predict_topk(X, width)
         else:
-            top = out_of_fold(self._fresh_base(), X, Y, width, split_folds(Y, self.n_folds, rng))
+            top = out_of_fold(self._fresh_base(), X, Y, width, split_folds(Y, self.n_folds, rng), weight)
         relevant, present = is_hit(top.labels, Y), top.labels >= 0
-        self.curve_ = fit_curve(top.scores[present], relevant[present], "isotonic")
-        self._train(top, relevant, rng)
+        counted = np.ones(X.shape[0]) if weight is None else weight
+        each = np.broadcast_to(counted[:, None], present.shape)[present]
+        self.curve_ = fit_curve(top.scores[present], relevant[present], "isotonic", each)
+        self._train(top, relevant, counted.astype(np.float32), rng)
 
     def _update(self, change: Change) -> int:
         # A label that the blocks have not seen is ranked by ŷ alone.
@@ -156,7 +158,7 @@ class RankNet(Wrapper):
         """ŷ of the candidates, in [0, 1]."""
         return np.where(top.labels >= 0, self.curve_(top.scores) * self.gains_[top.labels], np.float32(0))
 
-    def _train(self, top: TopK, relevant: np.ndarray, rng: np.random.Generator) -> None:
+    def _train(self, top: TopK, relevant: np.ndarray, weight: np.ndarray, rng: np.random.Generator) -> None:
         shape = (self.blocks, self.n_labels_, self.bottleneck)
         scale = np.float32(1.0 / np.sqrt(self.bottleneck))
         W1 = rng.standard_normal(shape, dtype=np.float32) * scale
@@ -166,7 +168,7 @@ class RankNet(Wrapper):
         options = TrainingOptions(
             float(self.learning_rate), float(self.margin), float(self.balance), int(self.n_negatives)
         )
-        candidates = TrainingCandidates(top.labels, self._inputs(top), relevant)
+        candidates = TrainingCandidates(top.labels, self._inputs(top), relevant, weight)
         state = rng.integers(2**63, size=1, dtype=np.uint64)
         self.losses_ = []
         with progress("Training RankNet", total=self.epochs) as advance:

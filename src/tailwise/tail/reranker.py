@@ -152,16 +152,16 @@ class CentroidReranker(Wrapper):
         self.n_candidates = n_candidates
         self.n_jobs = n_jobs
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        self.centroids_ = self._average(X, Y)
-        self.base_ = self._fresh_base().fit(X, Y)
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+        self.centroids_ = self._average(X, Y, weight)
+        self.base_ = self._fresh_base().fit(X, Y, weight)
 
     def _update(self, change: Change) -> int:
         self.centroids_ = self._average(change.X, change.Y)
         return self._update_base(change)
 
-    def _average(self, X: sparse.csr_array, Y: sparse.csr_array) -> TailCentroids:
-        return (TailCentroids() if self.centroids is None else clone(self.centroids)).fit(X, Y)
+    def _average(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None = None) -> TailCentroids:
+        return (TailCentroids() if self.centroids is None else clone(self.centroids)).fit(X, Y, weight)
 
     def _check_state(self) -> None:
         super()._check_state()

@@ -16,11 +16,7 @@ Model = TypeVar("Model", bound=XMCModel)
 
 
 class Wrapper(XMCModel):
-    """A model around ``base``, which is cloned and fitted by ``fit`` and kept as ``base_``.
-
-    A subclass writes ``_fit_weighted``, whose weight is None where every row counts once; or, if it cannot weigh rows,
-    ``_fit``.
-    """
+    """A model around ``base``, which is cloned and fitted by ``fit`` and kept as ``base_``."""
 
     _parameters = {"base": MODEL}
 
@@ -35,9 +31,6 @@ class Wrapper(XMCModel):
 
     def _fresh_base(self) -> XMCModel:
         return fresh(self.base, self.n_jobs)
-
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        self._fit_weighted(X, Y, None)
 
     def _check_state(self) -> None:
         super()._check_state()

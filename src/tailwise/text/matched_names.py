@@ -99,12 +99,14 @@ class MatchedNames(XMCModel):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         self._check_columns()
         found = self._finds(X)
         rows = found.rows
         hits = is_hit(found.labels, Y, rows)
         kept, weights = self._sample(hits)
+        if weight is not None:
+            weights = weights * weight[rows[kept]]
         # What is told of a row's finds comes from rows of other folds. Leaving out the find alone would not do: a right
         # one would then be known by its label's count, which is one less than for the wrong ones.
         folds = split_folds(Y, min(_FOLDS, Y.shape[0]), self.random_state)

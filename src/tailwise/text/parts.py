@@ -180,9 +180,11 @@ class TextParts(TextRows):
         return np.argsort(np.concatenate(order))
 
     def _beside(self, rows: list[sparse.csr_array]) -> sparse.csr_array:
-        weights = self.weights or [1.0] * len(rows)
-        scaled = [with_values(X, X.data * np.float32(weight)) for X, weight in zip(rows, weights, strict=True)]
-        return placed(sparse.csr_array(sparse.hstack(scaled, format="csr", dtype=np.float32)), self._places())
+        if self.weights is not None:
+            pairs = zip(rows, self.weights, strict=True)
+            rows = [with_values(X, X.data * np.float32(weight)) for X, weight in pairs]
+        X = sparse.csr_array(sparse.hstack(rows, format="csr", dtype=np.float32))
+        return X if self.sizes_ is None else placed(X, self._places())
 
     def _check_weights(self) -> None:
         if self.weights is not None and len(self.weights) != len(self.parts):

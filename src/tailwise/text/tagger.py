@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
 from tailwise import persistence
-from tailwise.assigning import Rule
+from tailwise.assigning import UTILITY, Rule, relevance, worth_most
 from tailwise.base import TopK, XMCModel
 from tailwise.by_size import MODEL_OR_NAME, BySize
 from tailwise.changes import join_rows
@@ -24,7 +24,7 @@ from tailwise.display import describe
 from tailwise.errors import InvalidInput, NotFitted, Unsupported
 from tailwise.explanation import Explanation
 from tailwise.label_lists import encode_labels, indicator
-from tailwise.label_sets import LabelSets
+from tailwise.label_sets import N_CANDIDATES, LabelSets
 from tailwise.models import make_model
 from tailwise.parameters import Component, Flag, Number, OrNone, check_parameters
 from tailwise.persistence.checks import (
@@ -45,7 +45,7 @@ from tailwise.text.rows import KnownLabels, TextRows, more_ranges
 from tailwise.text.sequences import Sequences
 from tailwise.text.suggestions import RARITIES, Suggestion, Suggestions, rarity
 from tailwise.text.training_data import TrainingData
-from tailwise.validation import check_number, label_counts
+from tailwise.validation import check_number, check_sample_weight, label_counts
 from tailwise.vocabulary import Changes, LabelRules, Vocabulary
 from tailwise.vocabulary.ranking import allowed_topk
 from tailwise.vocabulary.rules import Labels
@@ -153,13 +153,15 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         label_ids: Iterable[str] | None = None,
         names: Any = None,
         vocab: Vocabulary | None = None,
+        sample_weight: Any = None,
         on_step: Callable[[str, str], Any] = lambda name, what: None,
     ) -> Self:
         """Learn from ``texts`` (or rows of X) and their labels.
 
         ``labels`` holds a list of label ids for each text, or is a binary CSR matrix whose columns are
         ``label_ids``. ``names`` gives readable names: a dict from id to name, or a list beside ``label_ids``; by
-        default those of ``vocab``, the vocabulary that the labels are from, which is kept.
+        default those of ``vocab``, the vocabulary that the labels are from, which is kept. ``sample_weight`` is how
+        often each text counts for the model; words and their idf come from all texts alike.
         ``on_step`` is told each step as it begins: its name, and a sentence for the person who waits.
         """
         check_parameters(self)
@@ -174,6 +176,7 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
             Y, ids = indicator(labels)
         if Y.shape[0] != n_rows:
             raise InvalidInput(f"labels has {Y.shape[0]:,} rows but there are {n_rows:,} texts")
+        weight = check_sample_weight(sample_weight, n_rows)
         if not Y.nnz:
             raise InvalidInput("no row has a label; a model needs rows with labels to learn from")
         if len(ids) != Y.shape[1] or len(set(ids)) != len(ids):
@@ -203,7 +206,7 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         self.label_ids_ = ids
         self.label_names_ = label_names
         self.propensity_ = (clone(self.propensity) if self.propensity is not None else JainPropensity()).fit(Y)
-        self.model_ = model.fit(X, Y)
+        self.model_ = model.fit(X, Y, weight)
         self.training_ = TrainingData.of(rows, X, Y) if self.keep_training_data else None
         self.rarity_ = rarity(self.model_.label_counts_)
         self.vocabulary_ = vocab
@@ -422,7 +425,39 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
 
         ``rules`` are for this call alone, beside those of the tagger.
         """
-        topk = self.predict_topk(texts, k, rules=rules)
+        return self._named(self.predict_topk(texts, k, rules=rules), language)
+
+    def assign(
+        self,
+        texts: Any,
+        utility: str = "f1",
+        *,
+        missing: bool = False,
+        rules: LabelRules | None = None,
+        language: str | None = None,
+    ) -> Suggestions:
+        """The set of labels of each text that is expected to be worth most: as many as the text calls for.
+
+        ``utility`` is ``"f1"`` (``"f0.5"``, ``"f2"``), ``"jaccard"``, ``"precision>=0.8"`` or ``"recall>=0.8"``; scores
+        must be probabilities. With ``missing`` they are divided by ``propensity_``: what counts is that a label is
+        right, not that somebody would have recorded it, and rare labels come more often. ``rules`` and ``language`` are
+        those of :meth:`suggest`.
+
+        >>> from tailwise import NearestRows
+        >>> texts, labels = ["tax law", "sea fish", "fish law"], [["law"], ["fish"], ["law", "fish"]]
+        >>> tagger = Tagger(NearestRows(), features=TextFeatures(min_df=1)).fit(texts, labels)
+        >>> [[s.name for s in found] for found in tagger.assign(["tax", "fish law"])]
+        [['law'], ['fish', 'law']]
+        """
+        UTILITY.check("utility", utility)
+        self._check_is_fitted()
+        self._check_probabilities(f"utility={utility!r}")
+        top = self.predict_topk(texts, min(N_CANDIDATES, self.n_labels_), rules=rules)
+        if missing:
+            top = relevance(top, self.propensity_.propensity_)
+        return self._named(worth_most(top, utility), language)
+
+    def _named(self, topk: TopK, language: str | None) -> Suggestions:
         names = self.names_in(language)
         return Suggestions(
             [

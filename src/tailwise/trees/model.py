@@ -25,7 +25,7 @@ from tailwise.trees.structure import LabelTree, tree_from_user
 from tailwise.trees.training import join_trees, train_tree
 from tailwise.trees.updating import OldEdges, Standing, held_labels, neighbours, read_edges, regrow
 from tailwise.trees.weighting import leaf_costs
-from tailwise.validation import as_rng, check_number, counted_rows, label_counts
+from tailwise.validation import as_rng, check_number, label_counts
 
 LOSSES = {"squared_hinge": SQUARED_HINGE, "logistic": LOGISTIC}
 PATH_WEIGHTS = {"beam": 0.3, "siblings": 1.0}
@@ -91,11 +91,8 @@ class LabelTreeModel(XMCModel):
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH if self.normalize else AS_THEY_ARE
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        self._fit_weighted(X, Y, np.ones(X.shape[0]))
-
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray) -> None:
-        X, Y, weight = counted_rows(X, Y, weight)
+    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+        weight = np.ones(X.shape[0]) if weight is None else weight
         if self.tree is None:
             seeds = as_rng(self.random_state).integers(2**31, size=self.n_trees).tolist()
             trees = self._grow(X if self.normalize else unit_rows(X), Y, weight, seeds)

@@ -19,12 +19,13 @@ _ONE = np.uint64(1)
 
 
 class RowLabels(NamedTuple):
-    """Labels by row in CSR form, what each label is worth (1 or 1/p_l), and ``I(y_i)`` of each row."""
+    """Labels by row in CSR form, what each label is worth (1 or 1/p_l), and ``I(y_i)`` and the weight of each row."""
 
     indptr: np.ndarray
     indices: np.ndarray
     worth: np.ndarray
     scale: np.ndarray
+    weight: np.ndarray
 
 
 class GrowSettings(NamedTuple):
@@ -77,7 +78,7 @@ def _labels_of(members, labels, number_of):
         for b in range(labels.indptr[row], labels.indptr[row + 1]):
             label = labels.indices[b]
             indices[a] = label
-            gains[a] = labels.scale[row] * labels.worth[label]
+            gains[a] = labels.scale[row] * labels.worth[label] * labels.weight[row]
             a += 1
             if number_of[label] < 0:
                 number_of[label] = 0
@@ -94,15 +95,17 @@ def _labels_of(members, labels, number_of):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _separate(columns, node_labels, discounts, settings, state, weights, margins):
+def _separate(columns, members, row_weights, node_labels, discounts, settings, state, weights, margins):
     """Part the node's rows and fit the separator; returns how many rows are on its positive side, 0 if none can."""
     n = margins.shape[0]
     positive = np.empty(n, np.bool_)
     targets = np.empty(n, np.float32)
     costs = np.empty(n, np.float32)
-    n_labelled = 0
+    n_labelled, labelled = 0, 0.0
     for i in range(n):
-        n_labelled += node_labels.indptr[i + 1] > node_labels.indptr[i]
+        has_labels = node_labels.indptr[i + 1] > node_labels.indptr[i]
+        n_labelled += has_labels
+        labelled += row_weights[members[i]] if has_labels else 0.0
     if node_labels.indices.shape[0] == n_labelled * node_labels.n_labels:
         # No labels, or the same ones on every row that has any: one ranking serves all.
         return 0
@@ -110,16 +113,18 @@ def _separate(columns, node_labels, discounts, settings, state, weights, margins
         for i in range(n):
             positive[i] = random_bits(state) & _ONE
         alternate_sides(node_labels, discounts, positive)
-        n_positive = 0
+        n_positive, on_positive = 0, 0.0
         for i in range(n):
-            n_positive += positive[i] and node_labels.indptr[i + 1] > node_labels.indptr[i]
+            if positive[i] and node_labels.indptr[i + 1] > node_labels.indptr[i]:
+                n_positive += 1
+                on_positive += row_weights[members[i]]
         if n_positive == 0 or n_positive == n_labelled:
             continue
         for i in range(n):
             # Both sides weigh the same; a row without labels belongs to neither.
-            side = n_positive if positive[i] else n_labelled - n_positive
+            side = on_positive if positive[i] else labelled - on_positive
             has_labels = node_labels.indptr[i + 1] > node_labels.indptr[i]
-            costs[i] = settings.C * n_labelled / side if has_labels else 0.0
+            costs[i] = settings.C * labelled / side * row_weights[members[i]] if has_labels else 0.0
             targets[i] = 1 if positive[i] else -1
         fit_l1_logistic(columns, targets, costs, settings.tolerance, settings.max_newton, weights, margins)
         n_positive = 0
@@ -192,14 +197,20 @@ def _part_columns(columns, features, codes, n_positive_entries):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _write_leaf(node_labels, present, labels, labels_per_leaf, leaf_labels, leaf_shares, start):
-    """Write a leaf's labels, ascending, with ``Σ_i y_il worth_l / n``, the largest ones only; returns the end."""
-    n_rows = node_labels.indptr.shape[0] - 1
+def _write_leaf(members, node_labels, present, labels, labels_per_leaf, leaf_labels, leaf_shares, start):
+    """Write a leaf's labels, ascending, with ``Σ_i c_i y_il worth_l / Σ_i c_i``, the largest only; returns the end.
+
+    c_i are the weights of rows.
+    """
     shares = np.zeros(node_labels.n_labels, np.float32)
-    for a in range(node_labels.indices.shape[0]):
-        shares[node_labels.indices[a]] += np.float32(1.0)
+    whole = 0.0
+    for i in range(members.shape[0]):
+        weight = labels.weight[members[i]]
+        whole += weight
+        for a in range(node_labels.indptr[i], node_labels.indptr[i + 1]):
+            shares[node_labels.indices[a]] += weight
     for number in range(node_labels.n_labels):
-        shares[number] *= labels.worth[present[number]] / np.float32(n_rows)
+        shares[number] *= labels.worth[present[number]] / np.float32(whole)
     n_kept = min(node_labels.n_labels, labels_per_leaf)
     best = np.empty(node_labels.n_labels, np.int64)
     for number in range(node_labels.n_labels):
@@ -267,7 +278,7 @@ def grow_tree(columns, features, row_sizes, labels, settings, seed):
         margins = np.empty(members.shape[0], np.float32)
         n_positive = 0
         if members.shape[0] > settings.max_leaf:
-            n_positive = _separate(columns, node_labels, discounts, settings, state, w, margins)
+            n_positive = _separate(columns, members, labels.weight, node_labels, discounts, settings, state, w, margins)
         if n_positive > 0:
             weight_indices = grown(weight_indices, used_weights, used_weights + w.shape[0])
             weights = grown(weights, used_weights, used_weights + w.shape[0])
@@ -292,7 +303,7 @@ def grow_tree(columns, features, row_sizes, labels, settings, seed):
             stack.append((2 * node, on_negative, negative_features, negative))
         else:
             used_labels = _write_leaf(
-                node_labels, present, labels, settings.labels_per_leaf, leaf_labels, leaf_shares, used_labels
+                members, node_labels, present, labels, settings.labels_per_leaf, leaf_labels, leaf_shares, used_labels
             )
         weight_indptr[n_nodes], leaf_indptr[n_nodes] = used_weights, used_labels
 

@@ -36,6 +36,8 @@ class TrainingCandidates(NamedTuple):
     """float32"""
     relevant: np.ndarray
     """bool"""
+    weight: np.ndarray
+    """(n,) float32: what the row's loss weighs"""
 
 
 class TrainingOptions(NamedTuple):
@@ -183,7 +185,10 @@ def train_epoch(candidates, counts, order, state, layers, memories, options):
             sampled = irrelevant[:n_negatives]
         for layer in range(n_layers):
             _forward(labels[i], states[layer], n, layers, layer, hiddens[layer], states[layer + 1])
-        total += pair_loss(labels[i], states[n_layers], relevant[i], n, counts, sampled, options, slope)
+        loss = pair_loss(labels[i], states[n_layers], relevant[i], n, counts, sampled, options, slope)
+        total += candidates.weight[i] * loss
+        for c in range(n):
+            slope[c] *= candidates.weight[i]
         for layer in range(n_layers - 1, -1, -1):
             hidden = hiddens[layer]
             inner[:] = 0

@@ -61,12 +61,13 @@ def _move(vector, memory, at, direction, factor, square, options):
 
 
 @njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
-def train_warp(X, Y, order, state, rank_weights, vectors, options):
+def train_warp(X, Y, row_weights, order, state, rank_weights, vectors, options):
     """One pass over the rows in ``order``; returns the mean weighted loss of a label that a row has.
 
     For each label y of a row with vector z, labels are drawn until one violates, ``1 + z·h_k > z·h_y``, at most
     ``options.n_tries``; after n draws the rank of y is about ``(n_labels - 1) / n``, and ``rank_weights`` (n_labels,)
-    float32 says what that weighs. Label vectors move at once, the row's features after its last label.
+    float32 says what that weighs, times the row's ``row_weights`` (n,) float32. Label vectors move at once, the row's
+    features after its last label.
     X and Y are :class:`Csr`. ``vectors`` is changed in place and ``state`` (a (1,) uint64 seed) advanced; the rest may
     be read-only. Sequential, so the result depends on ``state`` and ``order`` alone.
     """
@@ -94,7 +95,7 @@ def train_warp(X, Y, order, state, rank_weights, vectors, options):
                     continue
                 excess = 1 + _dot(z, vectors.labels[other]) - score
                 if excess > 0:
-                    weight = rank_weights[(n_labels - 1) // n]
+                    weight = rank_weights[(n_labels - 1) // n] * row_weights[i]
                     total += weight * excess
                     for d in range(dim):
                         slope[d] += weight * (vectors.labels[label, d] - vectors.labels[other, d])

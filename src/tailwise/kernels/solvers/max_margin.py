@@ -141,6 +141,7 @@ def project(u, n_u, t, n_t, C):
 def descend(X, squares, order, active, tables, C, l1):
     """One step on each row in ``order``: its dual variables to the minimum of a bound of the dual; the largest change.
 
+    ``C`` (n_rows,) float64 is what a row's loss weighs.
     The bound replaces the row's part of the Hessian by ``|x|²``. Changes ``active.alpha`` and ``tables.values`` in
     place; the rest may be read-only. Rows without own or without other active labels are left alone. Sequential.
     """
@@ -167,7 +168,7 @@ def descend(X, squares, order, active, tables, C, l1):
                 steps[a] = active.alpha[first + a] + (1 - score) / squares[i]
             else:
                 steps[a] = active.alpha[first + a] + score / squares[i]
-        project(steps, n_own, steps[n_own:], n - n_own, C)
+        project(steps, n_own, steps[n_own:], n - n_own, C[i])
         for a in range(n):
             change = np.float32(steps[a]) - active.alpha[first + a]
             if change == 0:
