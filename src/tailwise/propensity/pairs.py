@@ -12,13 +12,15 @@ from scipy.optimize import least_squares
 
 from tailwise.errors import InvalidInput
 from tailwise.propensity.expected import ExpectedCounts, expected_counts
-from tailwise.propensity.fitting import BOUNDS, CurveFit, EstimatedPropensity
+from tailwise.propensity.fitting import CurveFit, EstimatedPropensity
 from tailwise.propensity.models import PRESETS, JainPropensity, jain_inverse
 from tailwise.validation import as_rng
 
 PAIRS_A_BIN = 30
 _MOST_BINS = 10
 _LEAST_NOISE = 0.25
+_BOUNDS = np.log([[0.05, 0.01], [2.0, 1000.0]])
+"""Of a and b: wide, because replicates that all stop at a bound make the curve look surer than it is."""
 
 
 class PairEvidence(NamedTuple):
@@ -158,11 +160,11 @@ class _Bins:
         rates = self.rates(b)
 
         def residuals(logs: np.ndarray) -> np.ndarray:
-            inside = np.clip(logs, *BOUNDS)
+            inside = np.clip(logs, *_BOUNDS)
             unusual = self.usual * (logs[1] - np.log(JainPropensity().b))
             off = (self.means(b, n_samples, *np.exp(inside)) - rates) / self.noise
             return np.concatenate([off, (logs - inside) / self.noise.min(), [unusual]])
 
         # Without bounds of its own the solver is compiled; what leaves them costs its distance.
         found = [least_squares(residuals, np.log(start), method="lm", xtol=1e-5, ftol=1e-5) for start in starts]
-        return np.exp(np.clip(min(found, key=lambda result: result.cost).x, *BOUNDS))
+        return np.exp(np.clip(min(found, key=lambda result: result.cost).x, *_BOUNDS))
