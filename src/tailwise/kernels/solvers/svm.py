@@ -231,8 +231,7 @@ def _adopt(rows, labels, start, lanes, lane, sets, scores, options):
         sets.alphas[lane, n] = alpha
     lanes.size[lane] = size
     lanes.rounds[lane] = 1
-    if options.loss != SQUARED_HINGE or options.l1 > 0:
-        _weigh(rows, lanes, lane, sets, options)
+    _weigh(rows, lanes, lane, sets, options)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
