@@ -15,7 +15,7 @@ from tailwise.embedding import BinaryNetwork
 from tailwise.embedding.index import LabelIndex
 from tailwise.label_lists import indicator
 from tailwise.persistence import Saveable
-from tailwise.propensity import CurveFit, EstimatedPropensity, Propensity
+from tailwise.propensity import AuditedPropensity, CurveFit, EstimatedPropensity, Propensity
 from tailwise.text.rows import KnownLabels
 from tailwise.vocabulary.building import Builder
 from tailwise.vocabulary.vocabulary import SYNONYM
@@ -164,6 +164,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "TailCentroids": _fitted(lambda: tw.TailCentroids(n_jobs=1)),
     "JainPropensity": lambda: tw.JainPropensity().fit(rows()[1]),
     "EstimatedPropensity": _estimated,
+    "AuditedPropensity": lambda: AuditedPropensity(0.5, b=2.0).fit(rows()[1]),
     "ExactIndex": lambda: _index(""),
     "FaissIndex ivf": lambda: _index("ivf"),
     "FaissIndex hnsw": lambda: _index("hnsw"),

@@ -53,6 +53,16 @@ def test_the_curve_is_found_again(draws, world):
     np.testing.assert_allclose(found[seen], planted[seen], atol=0.08)
 
 
+def test_a_number_that_depends_on_propensities_has_an_interval(draws, world):
+    found = draws[0]
+    mean = found.judge(lambda known: 100 * float(known.propensity_.mean()), n_replicates=20)
+    assert 0 < mean.low < mean.value < mean.high < 100
+    assert mean.value == pytest.approx(100 * found.propensity.propensity_.mean())
+    few = simulate_answers(world.plan.questions, world.complete)
+    some = estimate_audit(world.plan, Answers(*(part[:20] for part in few)), n_bootstrap=20)
+    assert some.propensity is None and np.isnan(some.judge(lambda known: 1.0).value)
+
+
 def test_a_queue_of_the_best_does_not_tell(world, truth):
     plan = world.plan
     best = np.argsort(-plan.pool.missing)[:240]

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from tailwise.base import TopK
 from tailwise.explanation import Explanation
-from tailwise.kernels.solvers.problems import Labels, Options, Rows, Start, Weights
+from tailwise.kernels.solvers.problems import NO_START, Labels, Options, Rows, Start, Weights
 from tailwise.kernels.solvers.solve import DEFAULT_C, solve_block
 from tailwise.linear.one_vs_rest import OneVsRest
 from tailwise.parameters import Choice, Number, OrNone
@@ -96,13 +96,15 @@ class DiSMEC(OneVsRest):
         return DEFAULT_C[self.loss] if self.C is None else self.C
 
     def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start) -> Weights:
+        if self.loss == "logistic":
+            start = NO_START  # it begins anew whatever there was, and then needs all of its rounds
         options = Options(
             loss=self.loss,
             tol=self.tol,
             bias_scale=self.bias_scale,
             prune=self.prune,
             seed=seed,
-            max_rounds=self._max_rounds,
+            **self._effort(start),
         )
         return solve_block(rows, labels, options, start)
 

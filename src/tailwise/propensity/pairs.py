@@ -12,13 +12,14 @@ from scipy.optimize import least_squares
 
 from tailwise.errors import InvalidInput
 from tailwise.propensity.expected import ExpectedCounts, expected_counts
-from tailwise.propensity.fitting import BOUNDS, CurveFit, EstimatedPropensity
+from tailwise.propensity.fitting import CurveFit, EstimatedPropensity
 from tailwise.propensity.models import PRESETS, JainPropensity, jain_inverse
 from tailwise.validation import as_rng
 
 PAIRS_A_BIN = 30
 _MOST_BINS = 10
-_LEAST_NOISE = 0.25
+_BOUNDS = np.log([[0.05, 0.01], [2.0, 1000.0]])
+"""Of a and b: wide, because replicates that all stop at a bound make the curve look surer than it is."""
 
 
 class PairEvidence(NamedTuple):
@@ -56,7 +57,7 @@ def fit_pairs(
     """Jain's curve with the (a, b) that fits the pairs best, not yet fitted on labels; and (B, 2) of the replicates.
 
     Bins of frequency, which pass into each other, hold about equally many of the pairs that were asked about. A bin's
-    rate is ``recorded / (recorded + missing)``, and least squares, in units of the rates' standard errors, make the
+    rate is ``recorded / (recorded + missing)``, and least squares, in units of the rates' mean standard error, make the
     curve's mean over the relevant pairs of each bin equal it. Pairs hardly tell B, which shapes the curve below the
     rarest label asked about: where they do not, it stays near 1.5, as the published values do (log B has a standard
     deviation of 1). Cost: a fit of two numbers for each replicate, a few ms.
@@ -124,11 +125,11 @@ class _Bins:
         )
         self.at_recorded, self.at_missing = (expected.mean_of(part) for part in frequencies)
         n_replicates = evidence.missing.shape[0] - 1
-        self.noise, self.usual = np.ones(knots.size), 0.0
+        self.noise, self.usual = 1.0, 0.0
         if n_replicates > 1:
+            # One for all bins: a bin with few yes has a rate that is too high, and looks surer than it is.
             noise = np.array([self.rates(b) for b in range(1, 1 + n_replicates)]).std(axis=0)
-            # A bin in which nobody said yes looks surer than it is.
-            self.noise, self.usual = np.maximum(noise, max(_LEAST_NOISE * float(noise.mean()), 1e-6)), 1.0
+            self.noise, self.usual = max(float(noise.mean()), 1e-6), 1.0
 
     def _parts(self, b: int) -> tuple[np.ndarray, np.ndarray]:
         return self.evidence.recorded[b], self.evidence.missing[b]
@@ -158,11 +159,11 @@ class _Bins:
         rates = self.rates(b)
 
         def residuals(logs: np.ndarray) -> np.ndarray:
-            inside = np.clip(logs, *BOUNDS)
+            inside = np.clip(logs, *_BOUNDS)
             unusual = self.usual * (logs[1] - np.log(JainPropensity().b))
             off = (self.means(b, n_samples, *np.exp(inside)) - rates) / self.noise
-            return np.concatenate([off, (logs - inside) / self.noise.min(), [unusual]])
+            return np.concatenate([off, (logs - inside) / self.noise, [unusual]])
 
         # Without bounds of its own the solver is compiled; what leaves them costs its distance.
         found = [least_squares(residuals, np.log(start), method="lm", xtol=1e-5, ftol=1e-5) for start in starts]
-        return np.exp(np.clip(min(found, key=lambda result: result.cost).x, *BOUNDS))
+        return np.exp(np.clip(min(found, key=lambda result: result.cost).x, *_BOUNDS))
