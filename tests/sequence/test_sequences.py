@@ -261,7 +261,7 @@ def test_new_rows_are_told_apart_by_words_among_others(kind):
 
 
 def test_a_wide_bottleneck_stays_alive():
-    """Maxima over long rows are alike for all rows; where they led the first steps, all rows came to the same labels."""
+    """Maxima over long rows are alike; where they led the first steps, all rows came to the same labels."""
     rng = np.random.default_rng(0)
     labels, words = rng.integers(40, size=320), rng.integers(201, 2000, size=(320, 64))
     for row, label in enumerate(labels):
