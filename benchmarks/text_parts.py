@@ -37,8 +37,8 @@ _METRICS = ["f1@5", "p@1", "ndcg@5", "recall@5"]
 class _Kept(tw.Stacked):
     """A stack that keeps what it learns to combine from."""
 
-    def _fit_members(self, X: sparse.csr_array, Y: sparse.csr_array) -> OutOfFold:
-        self.kept = super()._fit_members(X, Y)
+    def _fit_members(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> OutOfFold:
+        self.kept = super()._fit_members(X, Y, weight)
         return self.kept
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from tailwise.errors import InvalidInput
 from tailwise.parameters import Constraint
+from tailwise.topk import TopK
 from tailwise.validation import check_number
 
 Worth = Callable[[np.ndarray, int, np.ndarray], np.ndarray]
@@ -114,6 +115,28 @@ def set_sizes(probabilities: np.ndarray, utility: str = "f1") -> np.ndarray:
         return np.where(reached.any(axis=1), reached.argmax(axis=1), k)
     # Equal but for rounding is equal: the smaller set.
     return (values >= values.max(axis=1, keepdims=True) - 1e-12).argmax(axis=1)
+
+
+def worth_most(top: TopK, utility: str = "f1", at_least: int = 0) -> TopK:
+    """The first labels of rows whose scores are probabilities: as many as :func:`set_sizes` says, or ``at_least``."""
+    sizes = set_sizes(np.where(top.labels >= 0, top.scores, 0.0), utility)
+    return top.first(np.maximum(sizes, at_least))
+
+
+def relevance(top: TopK, propensity: np.ndarray) -> TopK:
+    """Labels by the chance that they are right, recorded or not: ``min(1, q / p)`` of the chance q to be recorded.
+
+    ``propensity`` (n_labels,) is the chance p that a right label was recorded.
+
+    >>> top = TopK(np.array([[2, 0]], np.int32), np.array([[0.5, 0.4]], np.float32))
+    >>> relevance(top, np.array([0.5, 1.0, 0.9])).labels
+    array([[0, 2]], dtype=int32)
+    """
+    present = top.labels >= 0
+    chances = np.where(present, np.minimum(1.0, top.scores / np.asarray(propensity)[top.labels]), -np.inf)
+    order = np.lexsort((np.where(present, top.labels, np.iinfo(np.int32).max), -chances), axis=1)
+    labels, scores = (np.take_along_axis(part, order, axis=1) for part in (top.labels, chances))
+    return TopK(labels, scores.astype(np.float32))
 
 
 def expected_worth(q: np.ndarray, worth: Worth) -> np.ndarray:

@@ -17,6 +17,7 @@ from tailwise.data.predictions import Predictions
 from tailwise.errors import InvalidInput
 from tailwise.metrics import Comparison, compare, evaluate
 from tailwise.metrics.annif import AnnifEvaluation, annif_metrics
+from tailwise.metrics.slices import UNSEEN
 from tailwise.parallel import progress, row_blocks
 from tailwise.propensity import JainPropensity, Propensity
 from tailwise.text import Tagger
@@ -152,8 +153,10 @@ class Trial(NamedTuple):
         )
 
 
-def default_metrics(k: int = 5, has_training: bool = True) -> list[str]:
+def default_metrics(k: int = 5, has_training: bool = True, has_unseen: bool = False) -> list[str]:
     """What is shown unless metrics are named; without training rows, what does not need their counts.
+
+    ``has_unseen``: among the labels are some that no training row has, so their recall has a line of its own.
 
     >>> default_metrics(3)[:4]
     ['p@1', 'p@3', 'ndcg@3', 'f1@3']
@@ -167,7 +170,7 @@ def default_metrics(k: int = 5, has_training: bool = True) -> list[str]:
         *(f"psp@{i}" for i in ks),
         f"psndcg@{k}",
         f"coverage@{k}",
-        *(f"recall@{k}:{part}" for part in ("head", "torso", "tail")),
+        *(f"recall@{k}:{part}" for part in ("head", "torso", "tail", *([UNSEEN] if has_unseen else []))),
     ]
     return [name for name in wanted if has_training or not (name.startswith("ps") or ":" in name)]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tailwise.assigning import UTILITY, Rule, set_sizes
+from tailwise.assigning import UTILITY, Rule, worth_most
 from tailwise.errors import InvalidInput, NotOffered
 from tailwise.label_lists import known_labels
 from tailwise.topk import TopK
@@ -112,9 +112,7 @@ class LabelSets:
 
     def _worth_most(self, X: Any, utility: str, at_least: int = 0) -> TopK:
         self._check_probabilities(f"assign={utility!r}")
-        top = self.predict_topk(X, min(N_CANDIDATES, self.n_labels_))
-        sizes = set_sizes(np.where(top.labels >= 0, top.scores, 0.0), utility)
-        return top.first(np.maximum(sizes, at_least))
+        return worth_most(self.predict_topk(X, min(N_CANDIDATES, self.n_labels_)), utility, at_least)
 
     def _reaching(self, X: Any, threshold: float, at_least: int = 0) -> TopK:
         """The labels of score ``threshold`` and more, looked for among more and more of the best."""

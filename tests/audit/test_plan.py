@@ -86,7 +86,7 @@ def test_new_rows_need_no_training(world):
     model = tw.Centroid(n_jobs=1).fit(world.X[:half], world.Y[:half])
     guess = tw.JainPropensity().fit(world.Y[:half]).propensity_
     pool = make_pool_of_new_rows(model, world.X[half:], world.Y[half:], guess, half)
-    assert pool.n_rows == half and pool.frequency_scale == 1
+    assert pool.n_rows == half and not pool.counts_own
     np.testing.assert_array_equal(pool.label_counts, model.label_counts_)
     assert set(np.unique(pool.seen_share)) <= {0.0, 1.0}
 

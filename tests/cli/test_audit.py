@@ -113,6 +113,31 @@ def test_apply_adds_what_was_confirmed_and_tells_who_said_so(planned, tmp_path, 
     assert not (tmp_path / "no.jsonl").exists()
 
 
+def test_apply_keeps_every_column(texts, tmp_path, run):
+    folder, complete = texts
+    rows = [json.loads(line) for line in (folder / "train.jsonl").read_text().splitlines()]
+    with (tmp_path / "in.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["shelf", "text", "labels", "note"])
+        writer.writerows([f"s{n}", row["text"], "; ".join(row["labels"]), f"n, {n}"] for n, row in enumerate(rows))
+    place = tmp_path / "audit"
+    run("audit", "plan", folder / "model", tmp_path / "in.csv", "-o", place, "--questions", "60", "--width", "20")
+    run("audit", "export", place, "-o", tmp_path / "a.csv", "--reviewer", "anna")
+    fill(tmp_path / "a.csv", complete)
+    run("audit", "import", place, tmp_path / "a.csv")
+    done = run("audit", "apply", place, tmp_path / "in.csv", "-o", tmp_path / "out.csv", "--json")
+    assert done.code == 0 and done.json["added"] > 5, done.err
+    before, after = (list(csv.DictReader((tmp_path / f"{name}.csv").open(newline=""))) for name in ("in", "out"))
+    gained = 0
+    for number, (old, new) in enumerate(zip(before, after, strict=True)):
+        assert old | {"labels": ""} == new | {"labels": ""}
+        assert set(filter(None, new["labels"].split("; "))) <= complete[number]
+        gained += len(new["labels"]) > len(old["labels"])
+    assert 0 < gained <= done.json["added"]
+    plain = run("audit", "apply", place, tmp_path / "in.csv", "-o", tmp_path / "out.parquet")
+    assert plain.code == 0 and "texts and labels alone" in plain.err
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [

@@ -88,6 +88,8 @@ def test_a_label_never_seen_in_training(run, corpus, model, tmp_path):
     assert "1 of 2 labels in" in result.err
     assert "never seen in training" in result.err
     assert result.json["metrics"]["recall@5"]["value"] == 50.0
+    usual = run("evaluate", model, unseen, "--json", *TEXT)
+    assert usual.json["metrics"]["recall@5:unseen"]["value"] == 0.0
     refused(run("explain", model, "Fissh", "cod"), ExitCode.BAD_INPUT, "never seen in training", "The fish")
 
 

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tailwise.assigning import UTILITY, Rule, expected_worth, set_sizes
+from tailwise.assigning import UTILITY, Rule, expected_worth, relevance, set_sizes, worth_most
 from tailwise.errors import InvalidInput
+from tailwise.topk import TopK
 
 WORTHS = {
     "f1": lambda h, k, r: 2 * h / (k + r) if k + r else 1.0,
@@ -102,3 +103,21 @@ def test_probabilities_are_trusted_unless_they_are_far_off():
     assert not Rule.learn(honest, hits, n_true).expects
     flat = np.array([[0.99, 0.98, 0.97, 0.96], [0.98, 0.95, 0.95, 0.95]])
     assert Rule.learn(flat, hits, n_true, probabilities=True) == Rule(0.98, 2)
+
+
+def test_sets_under_missing_labels_are_those_of_the_chances_to_be_right():
+    generator = np.random.default_rng(5)
+    p = generator.uniform(0.2, 1, 30)
+    labels = np.array([generator.permutation(30)[:6] for _ in range(40)], np.int32)
+    q = -np.sort(-generator.random((40, 6)) * 0.4, axis=1)
+    labels[3, 4:], q[3, 4:] = -1, -np.inf
+    found = relevance(TopK(labels, q.astype(np.float32)), p)
+    for row in range(40):
+        chances = {
+            int(label): min(1, value / p[label]) for label, value in zip(labels[row], q[row], strict=True) if label >= 0
+        }
+        order = sorted(chances, key=lambda label: (-chances[label], label))
+        assert found.labels[row].tolist() == order + [-1] * (6 - len(order))
+        np.testing.assert_allclose(found.scores[row][: len(order)], [chances[label] for label in order], rtol=1e-6)
+    sizes = (worth_most(found).labels >= 0).sum(axis=1)
+    np.testing.assert_array_equal(sizes, set_sizes(np.where(found.labels >= 0, found.scores, 0)))

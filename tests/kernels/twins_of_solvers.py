@@ -72,6 +72,7 @@ def resumed(draw, problem):
     n_labels, n_features = labels.indptr.size - 1, rows.features.size
     if draw(st.booleans()):
         return rows, labels, NO_START, options
+    cost = lambda n: rng.uniform(0.5, 2.0, n).astype(np.float32)  # noqa: E731
     bias = np.where(rng.random(n_labels) < 0.3, -np.inf, rng.normal(-1, 1, n_labels)).astype(np.float32)
     start = Start(
         np.arange(n_labels + 1, dtype=np.int64) * n_features,
@@ -79,6 +80,7 @@ def resumed(draw, problem):
         rng.normal(size=n_labels * n_features).astype(np.float32),
         np.full(n_labels, options.bias_centre, np.float32) if options.bias_scale == 0 else bias,
         rng.integers(0, rows.squares.size + 1, n_labels),
+        cost(n_labels),
     )
     return rows, labels, frozen(start), options
 

@@ -7,7 +7,7 @@ from naive import linear as naive
 from scipy import sparse
 
 from tailwise import DiSMEC, PPDSparse, ProXML, PWDiSMEC
-from tailwise.linear import one_vs_rest
+from tailwise.kernels.solvers import solve
 
 PARTS = [
     lambda: DiSMEC(tol=1e-4, prune=0.0),
@@ -22,7 +22,8 @@ PARTS = [
 def every_label_to_the_end(monkeypatch):
     """An update that spares nothing."""
     monkeypatch.setattr("tailwise.changes.GROWTH", 0.0)
-    monkeypatch.setattr(one_vs_rest, "_LITTLE", {"max_rounds": 300, "max_sweeps": 2000})
+    for name in ("RESUMED", "RESUMED_SPARSE"):
+        monkeypatch.setattr(solve, name, {"max_rounds": 300, "max_sweeps": 2000})
 
 
 @pytest.mark.parametrize("make", PARTS)

@@ -71,6 +71,16 @@ def test_slices():
     np.testing.assert_array_equal(sizes, 1)
 
 
+def test_labels_without_training_rows_are_a_slice_of_their_own():
+    counts = [3, 0, 0, 200]
+    true = sparse.csr_array(np.array([[1, 1, 0, 0], [0, 1, 1, 0]]))
+    ranked = np.array([[1, 0], [0, 3]])
+    found = evaluate(true, ranked, ["recall@2:unseen", "recall@2:tail"], label_counts=counts)
+    assert found["recall@2:unseen"].value == pytest.approx(100 / 3)
+    with pytest.raises(InvalidInput, match="one of head, torso, tail, unseen, all"):
+        evaluate(true, ranked, ["recall@2:rare"], label_counts=counts)
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=60))
 def test_deciles_split_the_labels_seen_in_training_evenly_by_frequency(counts):
@@ -118,7 +128,10 @@ def test_bad_metrics(metric, message):
         ({"metrics": []}, "metrics is empty"),
         ({"relevant_counts": [1, 1, 1]}, "relevant_counts of row 0 is 1, but the row has 2 observed labels"),
         ({"relevant_counts": [1, 1]}, "relevant_counts has shape"),
-        ({"metrics": "p@1:tial", "label_counts": [1, 2, 3, 4]}, "slice 'tial' is not one of head, torso, tail, all"),
+        (
+            {"metrics": "p@1:tial", "label_counts": [1, 2, 3, 4]},
+            "slice 'tial' is not one of head, torso",
+        ),
         ({"metrics": "p@1:tail", "label_counts": [1, 2]}, "have 2 entries but Y_true has 4 columns"),
         ({"metrics": "p@1:tail", "label_counts": [1] * 4, "slices": "thirds"}, "slices='thirds'; pass 'counts'"),
         ({"metrics": "p@1:x", "slices": {"x": [1, 0, 0, 0]}}, "pass one bool a label"),

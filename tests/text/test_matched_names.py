@@ -7,7 +7,7 @@ from scipy import sparse
 
 import tailwise
 from tailwise import Columns, DiSMEC, LabelMatcher, MatchedNames, Stacked, Tagger, TextFeatures, TextParts, Vocabulary
-from tailwise.errors import InvalidInput, Unsupported
+from tailwise.errors import InvalidInput
 from tailwise.kernels.text.names import ALONE, COUNT, FIRST, LENGTH, N_FACTS, WORDS
 from tailwise.metrics import evaluate
 from tailwise.persistence.checks import Violation
@@ -41,10 +41,30 @@ class TestMatchedNames(ModelContract):
             MatchedNames().fit(np.ones((6, 4)), np.eye(2)[[0, 1] * 3])
 
     def test_update_or_a_sentence(self, rows, fitted, tmp_path):
-        """More labels would be more columns: there is no update."""
+        """Finds are counted again; labels that are new have no columns, and are never found."""
         X, Y = rows
-        with pytest.raises(Unsupported, match=r"cannot learn.*;"):
-            fitted.update(X[100:], Y[100:], known=rows)
+        wide = sparse.csr_array(sparse.hstack([Y, Y[:, [1]]], format="csr"))
+        model = self.make(random_state=0).fit(X[:100], Y[:100])
+        model.update(X[100:], wide[100:], known=(X[:100], Y[:100]))
+        assert model.n_labels_ == Y.shape[1] + 1 and model.n_learnt_again == 0
+        whole = self.make(random_state=0).fit(X, Y)
+        np.testing.assert_array_equal(model.found_[:, : Y.shape[1]], whole.found_)
+        np.testing.assert_array_equal(model.right_[:, : Y.shape[1]], whole.right_)
+        assert not (model.predict_topk(X, 3).labels == Y.shape[1]).any()
+        model.save(tmp_path / "m")
+        np.testing.assert_array_equal(
+            tailwise.load(tmp_path / "m").predict_topk(X, 3).scores, model.predict_topk(X, 3).scores
+        )
+
+    def test_update_confirms_and_rejects_labels(self, rows):
+        X, Y = rows
+        model = self.make(random_state=0).fit(X, Y)
+        label = int(Y[[0]].indices[-1])
+        changed = sparse.lil_array(Y[:1])
+        changed[0, label] = 0
+        before = model.right_[:, label].sum()
+        model.update(X[:1], changed.tocsr(), known=(X, Y), rows=[0])
+        assert model.right_[:, label].sum() == before - 1
 
 
 def test_a_find_is_described_by_what_is_known_of_it():

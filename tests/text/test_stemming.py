@@ -1,7 +1,11 @@
 """Stems by language, and the parts that compounds are put together with."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
+from tailwise.text import stemming
 from tailwise.text.stemming import ALGORITHMS, LINKS, base_language, stem
 
 
@@ -33,3 +37,18 @@ def test_every_language_has_its_stemmer_and_compounds_may_touch():
     for language in ALGORITHMS:
         assert stem("abc", language)
     assert LINKS.keys() <= ALGORITHMS.keys() and all("" in links for links in LINKS.values())
+
+
+def test_threads_do_not_disturb_each_other():
+    words = [f"{start}{end}" for start in ("buch", "fischerei", "haus", "recht") for end in ("es", "en", "ungen", "er")]
+    expected = [stem(word, "de") for word in words]
+    patience = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            for _ in range(30):
+                stemming._stem.cache_clear()
+                found = list(pool.map(lambda word: stem(word, "de"), words * 8))
+                assert found == expected * 8
+    finally:
+        sys.setswitchinterval(patience)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tailwise
-from tailwise import Centroid, DiSMEC, FastXML, Tagger, TextFeatures
+from tailwise import Centroid, Columns, DiSMEC, FastXML, Tagger, TextFeatures, TextParts, Texts
 from tailwise.errors import InvalidInput, Unsupported
 
 TEXTS = ["tax law of land", "sea fish and fish", "fish law of the sea", "tax on fish"]
@@ -88,6 +88,67 @@ def test_features_keep_old_columns_and_their_idf():
     assert features.idf_[3] == pytest.approx(np.log(7 / 3) + 1)
     np.testing.assert_array_equal(features.transform(["sea fish law"])[:, :3].toarray(), old.toarray())
     pieces = TextFeatures(min_df=1, char_ngrams=(3, 3)).fit(["sea fish"])
-    assert pieces.update(["wind"], 1).n_columns_ == pieces.fit(["sea fish"]).n_columns_
+    n = pieces.n_columns_
+    assert pieces.update(["wind sea"], 1).n_columns_ == n + 1 and pieces.get_feature_names_out()[n] == "wind"
+    assert pieces.groups_ == {"words": (0, 2), "pieces": (2, n), "words +1": (n, n + 1)}
     full = TextFeatures(min_df=1, max_features=2).fit(["sea fish"])
     assert full.update(["wind"], 1).vocabulary_ == ["fish", "sea"]
+
+
+BOTH = Texts({"title": ["Sea law", "Fish"], "abstract": ["Of ships", "Law and fish"]})
+LATER = [
+    Texts({"title": ["Wind power", "Fish wind"], "abstract": ["Of turbines", "Law and wind at sea"]}),
+    Texts({"title": ["Solar"], "abstract": ["cells of law"]}),
+]
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        TextFeatures(min_df=1, char_ngrams=(3, 3), fields="separate"),
+        TextParts([TextFeatures(min_df=1), TextFeatures(min_df=1, fields={"title": 1})], weights=[1, 2]),
+        TextParts([TextParts([TextFeatures(min_df=1)]), TextFeatures(min_df=1, char_ngrams=(3, 3))]),
+    ],
+)
+def test_new_words_of_several_groups_come_behind_all_columns(features, tmp_path):
+    features.fit(BOTH)
+    for n_known, texts in enumerate(LATER, start=2):
+        n, names, rows = features.n_columns_, list(features.get_feature_names_out()), features.transform(BOTH).toarray()
+        groups = features.groups_
+        features.update(texts, n_known)
+        assert list(features.get_feature_names_out())[:n] == names and features.n_columns_ > n
+        np.testing.assert_array_equal(features.transform(BOTH).toarray()[:, :n], rows)
+        assert dict(list(features.groups_.items())[: len(groups)]) == groups, "what was there keeps its name and place"
+        row = features.transform(texts).toarray()
+        new = list(features.get_feature_names_out())[n:]
+        assert all(name.split(": ")[-1].isalpha() for name in new) and (row[:, n:].sum(axis=0) > 0).all()
+    features.save(tmp_path / "f")
+    again = tailwise.load(tmp_path / "f")
+    assert again.groups_ == features.groups_
+    np.testing.assert_array_equal(again.transform(LATER[0]).toarray(), features.transform(LATER[0]).toarray())
+
+
+def test_a_model_that_reads_a_group_reads_its_new_words(tmp_path):
+    parts = TextParts([TextFeatures(min_df=1), TextFeatures(min_df=1, fields={"title": 1})])
+    tagger = Tagger(Columns(DiSMEC(random_state=0), group="title words"), features=parts, keep_training_data=True)
+    tagger.fit(BOTH, [["law"], ["fish"]])
+    old = tagger.model_
+    tagger.update(LATER[0], [["energy"], ["energy", "fish"]])
+    names = tagger.features_.get_feature_names_out()[tagger.model_.rows_.columns]
+    assert names.tolist() == [f"title: {word}" for word in ("fish", "law", "sea", "power", "wind")]
+    assert tagger.suggest(Texts({"title": ["wind"], "abstract": ["law"]}), k=1)[0][0].id == "energy"
+    assert old.rows_.columns.size == 3, "the model that was there stays as it is"
+    tagger.save(tmp_path / "t")
+    assert tailwise.load(tmp_path / "t").suggest(LATER[0]) == tagger.suggest(LATER[0])
+
+
+def test_the_usual_tagger_of_named_labels_learns():
+    """Words and names found are combined: both take in new records, and the stack stays."""
+    rng = np.random.default_rng(0)
+    names = ["maritime law", "fish", "harbour", "tax", "wind"]
+    labels = [sorted({names[i] for i in rng.integers(4, size=2)}) for _ in range(240)]
+    texts = [f"about {' and '.join(row)} of number {n}" for n, row in enumerate(labels)]
+    tagger = Tagger(random_state=0, keep_training_data=True).fit(texts[:200], labels[:200])
+    tagger.update([*texts[200:], *(f"wind turbines {n}" for n in range(3))], [*labels[200:], *[["wind"]] * 3])
+    assert tagger.label_counts_.sum() == sum(map(len, labels)) + 3
+    assert tagger.suggest(["turbines of wind"], k=1)[0][0].id == "wind"

@@ -104,14 +104,17 @@ class Fake:
         (folder / "enc").mkdir()
         for name, text in (("config.json", '{"hidden_size": 26}'), ("model.safetensors", "w"), ("tokenizer.json", "t")):
             (folder / "enc" / name).write_text(text)
-        self.encoded = []
+        self.encoded, self.most = [], 100
         self.folder = str(folder / "enc")
         monkeypatch.setenv("TAILWISE_HOME", str(folder / "home"))
         monkeypatch.setattr(encoding, "_encode", self.encode)
         encoding._described.cache_clear()
 
-    def encode(self, encoder, texts, max_tokens):
+    def encode(self, encoder, texts, max_tokens, advance):
+        if len(self.encoded) >= self.most:
+            raise KeyboardInterrupt
         self.encoded += texts
+        advance(len(texts))
         return np.array([[text.count(chr(97 + i)) for i in range(26)] for text in texts], np.float32)
 
 
@@ -131,6 +134,17 @@ def test_each_text_is_encoded_once_and_kept(monkeypatch, tmp_path):
         path.write_bytes(path.read_bytes()[:40])
     np.testing.assert_array_equal(made.transform(WORDS).toarray(), first.toarray()[:16])
     assert fake.encoded[-4:] == WORDS[:4], "what is damaged is encoded again"
+
+
+def test_an_interrupted_run_goes_on_where_it_was(monkeypatch, tmp_path):
+    fake = Fake(monkeypatch, tmp_path)
+    monkeypatch.setattr(encoding, "_KEPT_TOGETHER", 2)
+    fake.most = 2
+    with pytest.raises(KeyboardInterrupt):
+        SentenceVectors(fake.folder).fit_transform(WORDS)
+    fake.most = 100
+    SentenceVectors(fake.folder).fit_transform(WORDS)
+    assert fake.encoded == WORDS[:4]
 
 
 def test_another_encoder_than_in_training_is_refused(monkeypatch, tmp_path):

@@ -6,7 +6,9 @@ from contracts import make_rows
 from scipy import sparse
 
 from tailwise import Bonsai, Parabel
-from tailwise.trees.updating import held_labels, read_leaves
+from tailwise.kernels.solvers import solve
+from tailwise.trees.explaining import unpack_labels
+from tailwise.trees.updating import held_labels
 
 
 @pytest.mark.parametrize("make", [Bonsai, Parabel])
@@ -31,14 +33,36 @@ def test_labels_without_rows_leave_and_untouched_ones_stay():
     gone = sparse.lil_array(Y)
     own = np.flatnonzero(Y[:, [5]].toarray())
     gone[own, 5] = 0
-    again = np.zeros(25, bool)
-    before = [read_leaves(model.chunks_, tree, again, 60) for tree in range(2)]
+    before = [leaves_of(model.chunks_, tree) for tree in range(2)]
     model.update(X[own], gone.tocsr()[own], rows=own, known=(X, Y))
     assert model.n_learnt_again == 0
     for tree in range(2):
         assert not held_labels(model.chunks_, tree, 25)[5]
-        after = read_leaves(model.chunks_, tree, again, 60)
+        after = leaves_of(model.chunks_, tree)
         others = np.setdiff1d(np.arange(25), [0, 5])
-        np.testing.assert_allclose(before[tree].weights[others].toarray(), after.weights[others].toarray(), rtol=1e-6)
-        np.testing.assert_array_equal(before[tree].bias[others], after.bias[others])
+        np.testing.assert_allclose(before[tree][others], after[others], rtol=1e-6)
     assert not (model.predict_topk(X, 25).labels == 5).any()
+
+
+def leaves_of(chunks, tree):
+    """The weights of labels in one of two trees: (n_labels, n_features)."""
+    ends = np.append(chunks.roots, chunks.bits.size)
+    own = chunks._replace(target=chunks.target.copy(), roots=chunks.roots[:1])
+    for node in set(range(chunks.bits.size)) - set(range(ends[tree], ends[tree + 1])):
+        own.target[slice(*chunks.first_edge[node : node + 2])] = 0
+    return unpack_labels(own, 25, 60).toarray()
+
+
+@pytest.mark.parametrize(("effort", "least"), [(solve.RESUMED, 0.0), ({"max_rounds": 300, "max_sweeps": 2000}, 0.94)])
+def test_an_update_ends_near_training_anew(effort, least, monkeypatch):
+    """Edges between nodes and to labels begin from what they had, and come closer to training anew."""
+    monkeypatch.setattr("tailwise.changes.GROWTH", 0.0)
+    monkeypatch.setattr(solve, "RESUMED", effort)
+    X, Y = make_rows(600, 60, 25)
+    tree = [list(range(a, a + 5)) for a in range(0, 25, 5)]
+    options = {"n_trees": 1, "max_leaf": 5, "random_state": 0, "beam": 100, "tol": 0.01, "tree": tree}
+    model, anew = Bonsai(**options).fit(X[:500], Y[:500]), Bonsai(**options).fit(X, Y)
+    before, wanted = model.predict_topk(X, 3), anew.predict_topk(X, 3)
+    model.update(X[500:], Y[500:], known=(X[:500], Y[:500]))
+    same = (model.predict_topk(X, 3).labels == wanted.labels).mean()
+    assert same > max(least, (before.labels == wanted.labels).mean() + 0.02)

@@ -14,6 +14,7 @@ from tailwise.audit.store import Audit
 from tailwise.audit.tagging import in_space, rows_digest
 from tailwise.data.dataset import Dataset, TextDataset
 from tailwise.data.labelled import Rows
+from tailwise.data.relabelling import Edit
 from tailwise.errors import InvalidInput
 
 
@@ -68,12 +69,7 @@ def changes_of(audit: Audit) -> list[Change]:
 
 def apply_changes(audit: Audit, data: Dataset | TextDataset, changes: list[Change]) -> Dataset | TextDataset:
     """``data``, which must be the rows that the plan was made for, with what was confirmed and without what was not."""
-    rows = Rows.of(data)
-    if audit.origin.rows and rows_digest(rows.rows) != audit.origin.rows:
-        raise InvalidInput(
-            f"{rows.name} has other rows than the audit was planned for ({audit.origin.data}); pass the same data, "
-            "read in the same way"
-        )
+    rows = _same_rows(audit, data)
     ids, names = list(rows.label_ids), list(rows.label_names)
     known = set(ids)
     for one in changes:
@@ -94,6 +90,32 @@ def apply_changes(audit: Audit, data: Dataset | TextDataset, changes: list[Chang
     return replace(
         data, Y_train=changed, Y_test=Y_test, label_ids=space, label_names=[name_of[label] for label in space]
     )
+
+
+def edits_of(audit: Audit, data: TextDataset, changes: list[Change]) -> dict[int, Edit]:
+    """The same by row, for :func:`tailwise.data.relabelling.write_relabelled`: what comes that was not there, and what
+    goes that was.
+    """
+    rows = _same_rows(audit, data)
+    column = {label: place for place, label in enumerate(rows.label_ids)}
+    found: dict[int, Edit] = {}
+    for one in changes:
+        place = column.get(one.label_id)
+        recorded = place is not None and rows.Y[one.record, place] > 0
+        if one.change == ("removed" if recorded else "added"):
+            edit = found.setdefault(one.record, Edit([], []))
+            (edit.removed if recorded else edit.added).append(one.label_id)
+    return found
+
+
+def _same_rows(audit: Audit, data: Dataset | TextDataset) -> Rows:
+    rows = Rows.of(data)
+    if audit.origin.rows and rows_digest(rows.rows) != audit.origin.rows:
+        raise InvalidInput(
+            f"{rows.name} has other rows than the audit was planned for ({audit.origin.data}); pass the same data, "
+            "read in the same way"
+        )
+    return rows
 
 
 def unchecked(audit: Audit, propensity: Any = None, n: int | None = None) -> Iterator[Unchecked]:

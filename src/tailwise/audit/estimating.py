@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +19,9 @@ from tailwise.errors import InvalidInput
 from tailwise.metrics import label_slices
 from tailwise.metrics.intervals import Resample
 from tailwise.metrics.result import Estimate
-from tailwise.propensity import EstimatedPropensity
-from tailwise.propensity.pairs import PairEvidence, fit_pairs
-from tailwise.validation import check_number
+from tailwise.propensity import AuditedPropensity, Propensity
+from tailwise.propensity.pairs import PairEvidence, fit_pairs, varied
+from tailwise.validation import as_rng, check_number
 
 KS = (1, 3, 5)
 N_BOOTSTRAP = 500
@@ -60,7 +60,7 @@ class AuditEstimate(Printable):
     groups: dict[str, Part]
     precision: dict[int, tuple[float, Estimate]]
     """By k: P@k of the model on the recorded labels, and on the true ones."""
-    propensity: EstimatedPropensity | None
+    propensity: AuditedPropensity | None
     """Jain's curve, fitted to the answers and on the training counts; None where the answers are too few."""
     curves: np.ndarray
     """(n_bootstrap, 2): a and b of the replicates."""
@@ -92,6 +92,25 @@ class AuditEstimate(Printable):
             f"{self.confidence:.0%} intervals"
         )
         return Table(title, header, rows, self.notes())
+
+    def judge(self, score: Callable[[Propensity], float], n_replicates: int = 60) -> Estimate:
+        """A number that depends on the propensities, such as PSP@5, with the interval that the answers leave to it.
+
+        ``score`` gets a fitted propensity and gives the number; it is called ``n_replicates + 1`` times. Variation of
+        the rows that are scored is no part of the interval.
+        """
+        if self.propensity is None:
+            return Estimate(float("nan"))
+        known = self.propensity
+        values = np.array(
+            [
+                score(AuditedPropensity(a, b=b).fit_counts(known.label_counts_, known.fit_.n_samples))
+                for a, b in self.curves[:n_replicates]
+            ]
+        )
+        value = score(known)
+        reach = float(stdtrit(max(values.size - 1, 1), (1 + self.confidence) / 2)) * float(values.std())
+        return Estimate(value, value - reach, value + reach, "bootstrap", True, Resample("bootstrap", values))
 
     def notes(self) -> list[str]:
         """Sentences on precision, reviewers and the propensity curve."""
@@ -154,12 +173,13 @@ def estimate_audit(
     """
     check_number("confidence", confidence, low=0, high=1, open_low=True, open_high=True)
     check_number("n_bootstrap", n_bootstrap, integer=True, low=20)
-    found = weigh(plan, answers, n_bootstrap, random_state)
+    rng = as_rng(random_state)
+    found = weigh(plan, answers, n_bootstrap, rng)
     counted = judged(answers, plan.questions.rows.size)
     strata = {name: plan.pool.strata == s for s, name in enumerate(STRATA)}
     others = label_slices(plan.pool.label_counts, groups)
     more = 1 + MORE / counted.question.size
-    make = _Maker(plan, found, confidence, more)
+    make = _Maker(plan, found, confidence, more, rng)
     first, second = doubles(answers)
     propensity, curves = make.curve()
     return AuditEstimate(
@@ -179,8 +199,9 @@ def estimate_audit(
 
 
 class _Maker:
-    def __init__(self, plan: Plan, found: Weighed, confidence: float, more: float) -> None:
+    def __init__(self, plan: Plan, found: Weighed, confidence: float, more: float, random_state: Any) -> None:
         self.plan, self.found, self.confidence, self.more = plan, found, confidence, more
+        self.random_state = random_state
         pool = plan.pool
         self.recorded = np.bincount(pool.recorded_labels, minlength=pool.label_counts.size)
         self.missing = found.missing
@@ -195,31 +216,36 @@ class _Maker:
         # Without an answer about recorded labels of the group, those of its strata speak for it.
         right = recorded * (1 - (self._wrong_of_strata(members) if np.isnan(wrong).all() else wrong))
         missing, at_least = (
-            self._missing_share((self.missing * factor)[:, mine], right, members)
+            self._missing_share((self.missing * factor)[:, mine], right, mine, members)
             for factor in (self.found.beyond, np.ones(mine.size))
         )
         kept = members[asked.labels] & asked.recorded
+        none_wrong = _none_of(int(kept.sum())) if (self.found.said[kept] == 1).all() else 0.0
         return Part(
             name,
             recorded,
             int((mine | kept).sum()),
             missing,
             at_least,
-            self._estimate(100 * wrong, self.found.weight[0, kept], highest=100 * _none_of(int(kept.sum()))),
+            self._estimate(100 * wrong, self.found.weight[0, kept], 100 * none_wrong),
             _narrowed(missing, self.more),
         )
 
-    def _missing_share(self, missing: np.ndarray, right: np.ndarray, members: np.ndarray) -> Estimate:
-        """The share that ``missing`` (1 + B, n) labels have of all right ones, in percent."""
+    def _missing_share(self, missing: np.ndarray, right: np.ndarray, mine: np.ndarray, members: np.ndarray) -> Estimate:
+        """The share that ``missing`` (1 + B, n) labels have of all right ones, in percent.
+
+        What is estimated is a sum, and its interval is that of the sum: from there to the share of ``right + sum``.
+        """
         n = missing.shape[1]
         if not n:
             return Estimate(float("nan"))
-        total = np.maximum(missing.sum(axis=1), 0.0)
+        odds = missing.sum(axis=1) / np.maximum(right, 1e-9)
         # Where nobody said yes, replicates do not vary; yet up to so many pairs of the pool may be missing labels.
-        most = float(members[self.plan.pool.labels].sum()) * _none_of(n)
-        return self._estimate(
-            100 * total / np.maximum(right + total, 1e-9), missing[0], highest=100 * most / max(right[0] + most, 1e-9)
-        )
+        most = members[self.plan.pool.labels].sum() * _none_of(n) if not self.found.said[mine].any() else 0.0
+        found = self._estimate(odds, missing[0], most / max(right[0], 1e-9), np.inf)
+        value, low, high = (_share(end) for end in (found.value, found.low, found.high))
+        resample = Resample("bootstrap", _share(np.maximum(odds[1:], 0.0)))
+        return Estimate(value, low, high, "bootstrap", False, resample)
 
     def _wrong(self, members: np.ndarray) -> np.ndarray:
         """(1 + B,) share of wrong labels among the recorded ones of a mask; NaN where nobody was asked."""
@@ -227,7 +253,7 @@ class _Maker:
         if not asked.any():
             return np.full(self.found.weight.shape[0], np.nan)
         weight = self.found.weight[:, asked]
-        return np.clip(1 - (weight * self.found.right[:, asked]).sum(axis=1) / weight.sum(axis=1), 0.0, 1.0)
+        return 1 - (weight * self.found.right[:, asked]).sum(axis=1) / weight.sum(axis=1)
 
     def _wrong_of_strata(self, members: np.ndarray) -> np.ndarray:
         share = np.bincount(self.plan.pool.strata[members], self.recorded[members], minlength=len(STRATA))
@@ -242,20 +268,21 @@ class _Maker:
         missed = self.missing[:, asked.place < k].sum(axis=1)
         scale = 100 / (k * pool.n_rows)
         asked_first = self.missing[0, asked.place < k]
-        return float(scale * hits.sum()), self._estimate(np.minimum(scale * (right + missed), 100.0), asked_first)
+        return float(scale * hits.sum()), self._estimate(scale * (right + missed), asked_first)
 
-    def curve(self) -> tuple[EstimatedPropensity | None, np.ndarray]:
+    def curve(self) -> tuple[AuditedPropensity | None, np.ndarray]:
         """Jain's curve through the weighted pairs, fitted on the training counts."""
         pool, asked = self.plan.pool, self.found.questions
-        seen = pool.recorded_seen > 0
+        elsewhere = pool.recorded_elsewhere
         wrong = np.nan_to_num(self.wrong_by_stratum)[:, 0]
-        frequency, place = np.unique(pool.recorded_seen[seen], return_inverse=True)
-        right = np.bincount(place, 1 - wrong[pool.strata[pool.recorded_labels[seen]]])
+        frequency, place = np.unique(elsewhere[elsewhere > 0], return_inverse=True)
+        right = np.bincount(place, np.maximum(1 - wrong, 0.0)[pool.strata[pool.recorded_labels[elsewhere > 0]]])
         evidence = PairEvidence(
-            frequency * pool.frequency_scale,
-            right,
-            asked.seen[~asked.recorded] * pool.frequency_scale,
-            (self.missing * self.found.beyond_seen)[:, ~asked.recorded],
+            frequency,
+            varied(right, self.missing.shape[0] - 1, self.random_state),
+            pool.label_counts[asked.labels[~asked.recorded]],
+            (self.missing * self.found.beyond)[:, ~asked.recorded],
+            pool.label_counts,
         )
         try:
             found, samples = fit_pairs(evidence, pool.n_samples, "an audit of pairs", self.confidence)
@@ -263,19 +290,24 @@ class _Maker:
             return None, np.empty((0, 2))
         return found.fit_counts(pool.label_counts, pool.n_samples), samples
 
-    def _estimate(self, values: np.ndarray, parts: np.ndarray, highest: float = 0.0) -> Estimate:
-        """Percents with an interval: the replicates' standard error, with Student's t for as many terms as count.
+    def _estimate(self, values: np.ndarray, parts: np.ndarray, highest: float = 0.0, most: float = 100.0) -> Estimate:
+        """Numbers in [0, most] with an interval: the replicates' standard error, and Student's t for its terms.
 
         Few answers with large weights make sums skewed: those that miss the large ones are too small, and look too
         sure; t with ``(Σ w)² / Σ w² - 1`` degrees of freedom, w the terms of the sum, is wider where that may be.
+        Answers that are corrected for mistakes may add up to less than nothing, by luck: the interval is that of the
+        sum, and only its ends are cut.
         """
-        value, error = float(values[0]), float(values[1:].std())
-        if np.isnan(value):
-            return Estimate(value)
+        if np.isnan(values[0]):
+            return Estimate(float("nan"))
         size = np.abs(parts).sum() ** 2 / max(float((parts**2).sum()), 1e-300)
-        reach = float(stdtrit(max(size - 1.0, 1.0), (1 + self.confidence) / 2)) * error
-        low, high = max(value - reach, 0.0), min(max(value + reach, highest if not error else 0.0), 100.0)
+        reach = float(stdtrit(max(size - 1.0, 1.0), (1 + self.confidence) / 2)) * float(values[1:].std())
+        value, low, high = np.clip([values[0], values[0] - reach, max(values[0] + reach, highest)], 0.0, most).tolist()
         return Estimate(value, low, high, "bootstrap", False, Resample("bootstrap", values[1:]))
+
+
+def _share(odds: Any) -> Any:
+    return 100 * odds / (1 + odds)
 
 
 def _none_of(n: int) -> float:

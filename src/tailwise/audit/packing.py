@@ -14,7 +14,7 @@ from tailwise.audit.pool import STRATA, Pool
 from tailwise.errors import DataFormatError
 from tailwise.persistence.checks import check_range, check_shape, check_that
 
-_NUMBERS = ("n_samples", "n_rows", "frequency_scale")
+_NUMBERS = ("n_samples", "n_rows", "counts_own")
 _PAIRS = ("rows", "labels", "chance", "missing", "place", "seen")
 _RECORDED = ("recorded_rows", "recorded_labels", "recorded_place", "recorded_seen")
 

@@ -58,11 +58,16 @@ class Pool(NamedTuple):
     """Training rows."""
     n_rows: int
     """Rows that are audited."""
-    frequency_scale: float
-    """From ``seen`` to the frequency in all training rows."""
+    counts_own: bool
+    """Whether the audited rows are among the training rows, so that a recorded pair counts in its label's frequency."""
     seen_share: np.ndarray
     """(n_labels,) share of the rows whose model has seen the label at all."""
     reach: np.ndarray
+
+    @property
+    def recorded_elsewhere(self) -> np.ndarray:
+        """(n_recorded,): how many training rows but its own have the label of each recorded pair."""
+        return self.label_counts[self.recorded_labels] - int(self.counts_own)
 
     @property
     def strata(self) -> np.ndarray:
@@ -126,8 +131,7 @@ def make_pool(
     """
     folds = split_folds(Y, n_folds, random_state)
     top = out_of_fold(model, X, Y, min(width, Y.shape[1]), folds)
-    counts, scale = label_counts(Y), n_folds / (n_folds - 1)
-    return _pool(top, Y, folds, propensity, counts, Y.shape[0], scale, floor)
+    return _pool(top, Y, folds, propensity, label_counts(Y), Y.shape[0], True, floor)
 
 
 def make_pool_of_new_rows(
@@ -149,7 +153,7 @@ def make_pool_of_new_rows(
     counts = np.zeros(n_labels, np.int64)
     counts[: model.n_labels_] = model.label_counts_
     folds = Folds(np.zeros(Y.shape[0], np.int32), counts[None])
-    return _pool(top, Y, folds, propensity, counts, n_samples, 1.0, floor)
+    return _pool(top, Y, folds, propensity, counts, n_samples, False, floor)
 
 
 def _pool(
@@ -159,7 +163,7 @@ def _pool(
     propensity: np.ndarray,
     counts: np.ndarray,
     n_samples: int,
-    scale: float,
+    counts_own: bool,
     floor: float,
 ) -> Pool:
     candidates = gather_candidates([top], Y.shape[1])
@@ -191,7 +195,7 @@ def _pool(
         label_counts=counts,
         n_samples=n_samples,
         n_rows=Y.shape[0],
-        frequency_scale=scale,
+        counts_own=counts_own,
         seen_share=_seen_share(folds),
         reach=_reach(recorded_seen, reached),
     )

@@ -17,17 +17,17 @@ from tailwise.validation import as_rng
 class Weighed(NamedTuple):
     """Answered questions with their weights: arrays of shape (1 + B, n), the estimate first, then B replicates.
 
-    ``right`` is the answer, corrected for the reviewers' mistakes; ``weight`` how many pairs of its part of the pool
-    the question stands for. ``Σ weight · right`` over unrecorded pairs is the number of missing labels in the pool.
-    ``beyond`` (n,) is by how much that grows with the pairs outside the pool, and ``beyond_seen`` (n,) the same for
-    rows alone whose model had seen the label.
+    ``said`` (n,) is the share of a question's answers that are yes, ``right`` that, corrected for the reviewers'
+    mistakes; ``weight`` how many pairs of its part of the pool the question stands for. ``Σ weight · right`` over
+    unrecorded pairs is the number of missing labels in the pool.
+    ``beyond`` (n,) is by how much that grows with the pairs outside the pool.
     """
 
     questions: Questions
+    said: np.ndarray
     right: np.ndarray
     weight: np.ndarray
     beyond: np.ndarray
-    beyond_seen: np.ndarray
     errors: ErrorRates
 
     @property
@@ -55,13 +55,13 @@ def weigh(plan: Plan, answers: Answers, n_bootstrap: int, random_state: Any = 0)
     errors = error_rates(done.yes, done.answers, question_groups(mine.recorded, mine.size))
     rng = as_rng(random_state)
     rates = np.vstack([errors.mean, errors.draw(n_bootstrap, rng)])
-    right = (done.yes / done.answers - rates[:, :1]) / (1.0 - rates.sum(axis=1, keepdims=True))
+    said = done.yes / done.answers
+    right = (said - rates[:, :1]) / (1.0 - rates.sum(axis=1, keepdims=True))
     records, record = np.unique(mine.rows, return_inverse=True)
     luck = np.vstack([np.ones(records.size), rng.exponential(size=(n_bootstrap, records.size))])
     weight = luck[:, record] / mine.probability
     for cell in np.unique(mine.cell):
         own = mine.cell == cell
         weight[:, own] *= plan.cells.size[cell] / (weight[:, own] @ mine.size[own])[:, None]
-    seen = 1.0 / plan.pool.reach_of(np.maximum(mine.seen, 1))
-    beyond = seen / np.maximum(plan.pool.seen_share[mine.labels], 1e-9)
-    return Weighed(mine, right, weight, beyond, seen, errors)
+    held = plan.pool.reach_of(np.maximum(mine.seen, 1)) * plan.pool.seen_share[mine.labels]
+    return Weighed(mine, said, right, weight, 1.0 / np.maximum(held, 1e-9), errors)

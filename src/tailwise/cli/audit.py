@@ -234,26 +234,44 @@ def apply(
 ) -> None:
     """Write DATA with confirmed labels added and rejected ones removed, and beside it who said so and when.
 
-    NAME.changes.csv has every judged pair, NAME.unchecked.csv the probably missing labels that nobody has judged.
+    <<<<<<< HEAD
+        NAME.changes.csv has every judged pair, NAME.unchecked.csv the probably missing labels that nobody has judged.
 
-    Example:
+        Example:
 
-    tailwise audit apply my-audit records.jsonl -o better.jsonl
+        tailwise audit apply my-audit records.jsonl -o better.jsonl
+    =======
+        A file of texts keeps all its columns, and rows that nobody changed stay as they are. NAME.changes.csv has every
+        judged pair, NAME.unchecked.csv the probably missing labels that nobody has judged.
+    >>>>>>> 7bfd92add6f2e0717a64b87409863021baf06f9c
     """
     output.set_up(quiet, jobs)
     from tailwise.atomic import told_when_unwritable
     from tailwise.audit import Audit
-    from tailwise.audit.applying import Change, Unchecked, apply_changes, changes_of
+    from tailwise.audit.applying import Change, Unchecked, apply_changes, changes_of, edits_of
     from tailwise.audit.applying import unchecked as unchecked_pairs
     from tailwise.audit.sheets import write_sheet
+    from tailwise.data import TextDataset
+    from tailwise.data.relabelling import keeps_columns, write_relabelled
     from tailwise.data.saving import write_converted
+    from tailwise.data.tables import Layout
 
     found = inputs.load(data, reading, unit_rows=False)
     estimated = inputs.estimated_propensity(audit)
     beside = [to.with_name(f"{to.name.partition('.')[0]}.{what}.csv") for what in ("changes", "unchecked")]
+    options = reading.options()
     with Audit.open(audit) as opened, told_when_unwritable(to):
         changes = changes_of(opened)
-        written = write_converted(apply_changes(opened, found, changes), to)
+        if isinstance(found, TextDataset) and keeps_columns(data, to, options.get("format")):
+            layout = Layout(*(options.get(name) for name in Layout._fields))
+            names = dict(zip(opened.origin.label_ids, opened.origin.label_names, strict=True))
+            edits = edits_of(opened, found, changes)
+            how: dict[str, Any] = {"format": options.get("format"), "layout": layout, "vocabulary": found.vocab}
+            written = [write_relabelled(data, to, edits, found.reading, names=names, **how)]
+        else:
+            written = write_converted(apply_changes(opened, found, changes), to)
+            if isinstance(found, TextDataset):
+                output.warn(f"{to} has the texts and labels alone; a file of the format of {data} keeps all columns")
         write_sheet(beside[0], Change._fields, changes)
         write_sheet(beside[1], Unchecked._fields, list(unchecked_pairs(opened, estimated, unchecked)))
     counts = {kind: sum(one.change == kind for one in changes) for kind in ("added", "removed", "disputed")}

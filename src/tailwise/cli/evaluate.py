@@ -145,7 +145,7 @@ def judge_all(
     say_caveats(trial)
     if not trial.has_training and not metrics:
         output.warn("without --training DATA there are no propensity-scored metrics, and no head, torso and tail")
-    return trial, metrics or default_metrics(k, trial.has_training)
+    return trial, metrics or default_metrics(k, trial.has_training, trial.unseen > 0)
 
 
 def _by_guess(trial: Trial, named: str | None, metrics: list[str], confidence: float | None) -> Evaluation | None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tailwise.cli import inputs, output
+from tailwise.cli import how_many, inputs, output
 
 _NOT_WRITTEN = (".xlsx", ".xls", ".ods", ".docx", ".json")
 _BY_SUFFIX = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".npz": "npz"}
@@ -23,7 +23,9 @@ def predict(
             "--output", "-o", help="File to write (.csv, .tsv, .jsonl, .parquet, .npz); standard output by default."
         ),
     ] = None,
-    k: inputs.K = 5,
+    k: how_many.K = None,
+    assign: how_many.Assign = None,
+    missing: how_many.Missing = False,
     id_column: Annotated[
         str | None,
         typer.Option(
@@ -47,6 +49,8 @@ def predict(
     tailwise predict my-model new.jsonl --text-columns title,abstract -k 3 > labels.tsv
 
     tailwise predict my-model new.csv --text-columns body -o labels.csv --id-column isbn
+
+    tailwise predict my-model new.csv --assign "precision>=0.8" -o sure.csv
     """
     output.set_up(quiet, jobs)
     from tailwise.cli.predictions import as_json_lines, as_lines, suggested, write_predictions
@@ -64,8 +68,9 @@ def predict(
         raise InvalidInput(f"--json writes JSON Lines, but --output {to} is {kind}; leave --json out, or name a .jsonl")
     rules = inputs.label_rules(include, exclude)
     tagger = inputs.open_tagger(model)
+    suggest = how_many.suggester(tagger, k, assign, missing, rules=rules, language=reading.language)
     rows, row_ids = inputs.read_unlabelled(data, reading, id_column)
-    blocks = suggested(tagger, rows, k, rules=rules, language=reading.language)
+    blocks = suggested(suggest, rows)
     if to is None:
         for line in as_json_lines(blocks, row_ids) if as_json else as_lines(blocks, row_ids):
             output.emit(line.removesuffix("\n"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from tailwise.atomic import told_when_unwritable, write_whole, writing
 from tailwise.display import plain, visible
 from tailwise.errors import import_extra
 from tailwise.parallel import progress, row_blocks
-from tailwise.text import Suggestion, Tagger
+from tailwise.text import Suggestion, Suggestions
 
 COLUMNS = ("row", "rank", "id", "name", "score")
 ROW_ID = "row_id"
@@ -25,15 +25,12 @@ _ROWS_AT_ONCE = 2000
 Block = list[tuple[int, list[Suggestion]]]
 
 
-def suggested(tagger: Tagger, rows: Any, k: int, **how: Any) -> Iterator[Block]:
-    """Rows, numbered from 0, with their suggestions, in blocks: a file of any length takes bounded memory.
-
-    ``how`` goes to :meth:`Tagger.suggest`.
-    """
+def suggested(suggest: Callable[[Any], Suggestions], rows: Any) -> Iterator[Block]:
+    """Rows, numbered from 0, with what ``suggest`` gives them, in blocks: a file of any length takes bounded memory."""
     n = rows.shape[0] if hasattr(rows, "shape") else len(rows)
     with progress("Predicting", n) as advance:
         for first, last in row_blocks(n, _ROWS_AT_ONCE):
-            found = tagger.suggest(rows[first:last], k, **how)
+            found = suggest(rows[first:last])
             advance(last - first)
             yield list(enumerate(found, start=first))
 

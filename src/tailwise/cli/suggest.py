@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tailwise.cli import inputs, output
+from tailwise.cli import how_many, inputs, output
 
 if TYPE_CHECKING:
     from tailwise.text import Tagger
@@ -46,7 +46,9 @@ def open_text_tagger(model: Path) -> Tagger:
 def suggest(
     model: inputs.ModelPath,
     text: Annotated[str | None, typer.Argument(help="The text; standard input where it is left out.")] = None,
-    k: inputs.K = 5,
+    k: how_many.K = None,
+    assign: how_many.Assign = None,
+    missing: how_many.Missing = False,
     language: Annotated[str | None, typer.Option("--language", help="Of the labels' names, such as de.")] = None,
     include: inputs.Include = None,
     exclude: inputs.Exclude = None,
@@ -66,10 +68,11 @@ def suggest(
     rules = inputs.label_rules(include, exclude)
     whole = read_text(text)
     tagger = open_text_tagger(model)
+    suggested = how_many.suggester(tagger, k, assign, missing, rules=rules, language=language)
     x = tagger.rows([whole])
     if x.nnz == 0:
         output.warn("no word of this text was seen in training; these labels are what the model says of an empty text")
-    found = tagger.suggest(x, k, rules=rules, language=language)[0]
+    found = suggested(x)[0]
     if as_json:
         output.emit_json(found)
         return

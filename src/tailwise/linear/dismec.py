@@ -102,7 +102,7 @@ class DiSMEC(OneVsRest):
             bias_scale=self.bias_scale,
             prune=self.prune,
             seed=seed,
-            **self._effort(start),
+            max_rounds=self._max_rounds,
         )
         return solve_block(rows, labels, options, start)
 

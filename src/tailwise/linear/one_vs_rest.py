@@ -18,8 +18,6 @@ from tailwise.parallel import map_blocks
 from tailwise.parameters import Constraint, Number
 from tailwise.validation import as_rng, check_number, label_counts
 
-_LITTLE = {"max_rounds": 3, "max_sweeps": 5}
-
 
 class PositiveWeight(Constraint):
     """A positive number, or an array with one for each label."""
@@ -82,10 +80,6 @@ class OneVsRest(LinearModel):
     def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start) -> Weights:
         """Solve one block of labels: a pure function of its arguments and the parameters."""
 
-    def _effort(self, start: Start) -> dict[str, int]:
-        """Bounds on the solver's work, as options; close to the solution, where old weights are, little is enough."""
-        return _LITTLE if start.bias.size else {"max_rounds": self._max_rounds}
-
     def _prepare(self, rows: Rows) -> Any:
         """What every block shares besides the rows; made once."""
         return None
@@ -121,6 +115,7 @@ class OneVsRest(LinearModel):
         old = sparse.csr_array(sparse.vstack([old, sparse.csr_array((n_labels - old.shape[0], old.shape[1]))]))
         bias = np.append(self.bias_, np.full(n_labels - self.bias_.size, -np.inf)).astype(np.float32)
 
+        old_costs = self._positive_costs(sparse.csr_array(change.Y[: change.n_known]))
         problem = self._problem(change.X, change.Y, np.ones(n_rows))
         again = labels_to_solve(change, solved)
         anew = np.union1d(np.intersect1d(again, change.relabelled), again[np.isneginf(bias[again])])
@@ -133,7 +128,8 @@ class OneVsRest(LinearModel):
         store.add(kept, Weights(untouched.indptr, untouched.indices, untouched.data, bias[kept]))
         name = type(self).__name__
         self._solve_labels(problem, anew, store, f"Updating {name}")
-        self._solve_labels(problem, resumed, store, f"Updating {name}", _Old(old, bias, solved))
+        before = _Old(old, bias, solved, old_costs / problem.costs)
+        self._solve_labels(problem, resumed, store, f"Updating {name}", before)
         self.weights_, self.bias_ = store.finish()
         solved[again] = n_rows
         self.solved_rows_ = solved
@@ -181,16 +177,19 @@ class _Problem(NamedTuple):
 
 
 class _Old(NamedTuple):
-    """The weights that labels had before an update: CSR (n_labels, n_features), biases, rows known to each."""
+    """The weights that labels had before an update: CSR (n_labels, n_features), biases, rows known to each, and what
+    their positives cost as a share of what they cost now.
+    """
 
     weights: sparse.csr_array
     bias: np.ndarray
     n_known: np.ndarray
+    costs: np.ndarray
 
     def start(self, block: np.ndarray) -> Start:
         own = sparse.csr_array(self.weights[block])
         own.sort_indices()
-        return Start(own.indptr, own.indices, own.data, self.bias[block], self.n_known[block])
+        return Start(own.indptr, own.indices, own.data, self.bias[block], self.n_known[block], self.costs[block])
 
 
 def _labels_of(

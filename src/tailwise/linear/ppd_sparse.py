@@ -62,5 +62,7 @@ class PPDSparse(OneVsRest):
         self.n_jobs = n_jobs
 
     def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start) -> Weights:
-        options = Options(loss=self.loss, l1=self.l1, tol=self.tol, prune=self.prune, seed=seed, **self._effort(start))
+        options = Options(
+            loss=self.loss, l1=self.l1, tol=self.tol, prune=self.prune, seed=seed, max_rounds=self._max_rounds
+        )
         return solve_block(rows, labels, options, start)

@@ -82,5 +82,5 @@ class ProXML(OneVsRest):
         return to_columns(rows, rows.features.size)
 
     def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start) -> Weights:
-        options = Options(tol=self.tol, prune=self.prune, seed=seed, **self._effort(start))
+        options = Options(tol=self.tol, prune=self.prune, seed=seed, max_rounds=self._max_rounds)
         return solve_l1_block(rows, prepared, labels, options, start)

@@ -14,7 +14,7 @@ from tailwise.metrics.labelwise import LabelCounter
 from tailwise.metrics.names import Request, parse_metrics
 from tailwise.metrics.result import Estimate, Evaluation
 from tailwise.metrics.rows import Batch, RowFacts, View
-from tailwise.metrics.slices import DEFAULT_SLICES, label_slices
+from tailwise.metrics.slices import DEFAULT_SLICES, UNSEEN, label_slices
 from tailwise.propensity import Propensity, known_propensity
 from tailwise.validation import as_rng, check_choice, check_number
 
@@ -40,7 +40,7 @@ class Evaluator:
         Bootstrap over rows (label metrics: jackknife over rows, because a bootstrap replicate has fewer distinct
         labels than the data and would miss the value); or Hoeffding's inequality, wide but free of assumptions.
     slices : "counts", "quantiles", "deciles", (low, high), or mapping of names to masks
-        See :func:`label_slices`.
+        See :func:`label_slices`. Beside them, ``unseen`` are the labels that no training row has.
     normalize : bool
         Report propensity-scored gains relative to the best ranking of the observed labels (as is usual). False
         gives the unbiased estimate itself, which can exceed 100.
@@ -141,6 +141,8 @@ class Evaluator:
         wanted = {request.slice for request in self.requests} - {None, "all"}
         if wanted:
             masks = label_slices(self.label_counts, self.slices)
+            if self.label_counts is not None:
+                masks.setdefault(UNSEEN, np.asarray(self.label_counts) == 0)
         for name in sorted(str(w) for w in wanted):
             if name not in masks:
                 raise InvalidInput(f"slice {name!r} is not one of {', '.join([*masks, 'all'])}")

@@ -13,6 +13,8 @@ DEFAULT_SLICES = "counts"
 COUNT_THRESHOLDS = (20, 100)
 QUANTILES = (0.33, 0.66)
 N_DECILES = 10
+UNSEEN = "unseen"
+"""The slice of labels without training rows, which also belong to the tail."""
 
 
 def label_slices(label_counts: Any, slices: Any = DEFAULT_SLICES) -> dict[str, np.ndarray]:

@@ -17,6 +17,7 @@ from tailwise.propensity.models import (
     jain_inverse,
 )
 from tailwise.propensity.naming import named_propensity
+from tailwise.propensity.pairs import AuditedPropensity
 from tailwise.propensity.resolve import PropensityLike, known_propensity, resolve_propensity
 from tailwise.propensity.weighting import WEIGHTING, WEIGHTINGS, propensity_weights
 
@@ -24,6 +25,7 @@ __all__ = [
     "PRESETS",
     "WEIGHTING",
     "WEIGHTINGS",
+    "AuditedPropensity",
     "ConstantPropensity",
     "CurveFit",
     "EstimatedPropensity",

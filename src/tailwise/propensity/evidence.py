@@ -11,7 +11,7 @@ from tailwise.errors import InvalidInput
 from tailwise.matrices import canonical_csr
 from tailwise.parallel import row_blocks
 from tailwise.propensity.fitting import EstimatedPropensity, LabelEvidence, fit_propensity
-from tailwise.propensity.pairs import PairEvidence, fit_pairs
+from tailwise.propensity.pairs import AuditedPropensity, PairEvidence, fit_pairs, varied
 from tailwise.validation import as_rng, check_labels, check_number, label_counts
 
 _LABELS_A_BLOCK = 4096
@@ -140,16 +140,17 @@ def propensity_from_pairs(
     relevant: Any,
     weight: Any,
     *,
-    fold: Any = None,
     confidence: float = 0.95,
     n_bootstrap: int = 200,
     random_state: Any = 0,
-) -> EstimatedPropensity:
+) -> AuditedPropensity:
     """Fit (A, B) to pairs (row, label) that a person checked and that were drawn with known probability.
 
     ``p = recorded / (recorded + missing)`` in bins of label frequency: recorded pairs are those of ``Y``, as far as
     checked ones are right; missing pairs are counted by ``Σ weight`` over unrecorded pairs found relevant. Intervals
-    come from the Bayesian bootstrap over rows: each row with all its pairs gets an exponential weight.
+    come from the Bayesian bootstrap over rows: each row with all its pairs gets an exponential weight. A pair's
+    frequency is that of its label on *other* rows, because a row's luck would else count on both sides; pairs of labels
+    that no other row has are left out.
 
     Parameters
     ----------
@@ -161,10 +162,6 @@ def propensity_from_pairs(
         1 where the label belongs to the row, 0 where not; or an estimate of that, which may leave [0, 1].
     weight : (n_pairs,) numbers
         How many pairs each stands for: 1 over the probability with which it was drawn.
-    fold : (n_samples,) int, or None
-        Folds of the rows. A pair's frequency is then counted on the rows of other folds, because a row's luck would
-        else count on both sides: labels that kept many of their rows by luck look as if such labels kept many. Pairs
-        of labels that the other folds do not have are left out. None counts on all rows.
     confidence, n_bootstrap, random_state
         Of the intervals.
 
@@ -177,20 +174,22 @@ def propensity_from_pairs(
     check_number("n_bootstrap", n_bootstrap, integer=True, low=1)
     row, label, right, weights = (np.asarray(part) for part in (rows, labels, relevant, weight))
     _check_pairs(Y.shape, row, label, right, weights)
-    seen, scale = _frequencies(Y, fold)
+    counts = label_counts(Y)
     own = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
     keys = own.astype(np.int64) * Y.shape[1] + Y.indices
     recorded = np.isin(row.astype(np.int64) * Y.shape[1] + label, keys)
-    draws = as_rng(random_state).exponential(size=(n_bootstrap, Y.shape[0]))
-    luck = np.vstack([np.ones(Y.shape[0]), draws])[:, row]
+    rng = as_rng(random_state)
+    luck = np.vstack([np.ones(Y.shape[0]), rng.exponential(size=(n_bootstrap, Y.shape[0]))])[:, row]
     wrong = _share_of_wrong((luck * weights)[:, recorded], right[recorded])
-    frequency, place = np.unique(seen(own, Y.indices), return_inverse=True)
-    kept = (~recorded) & (seen(row, label) > 0)
+    frequency, times = np.unique(counts[Y.indices] - 1, return_counts=True)
+    others = frequency > 0
+    kept = (~recorded) & (counts[label] > 0)
     evidence = PairEvidence(
-        frequency[frequency > 0] * scale,
-        np.outer(1 - wrong, np.bincount(place)[frequency > 0]),
-        seen(row, label)[kept] * scale,
+        frequency[others],
+        (1 - wrong)[:, None] * varied(times[others], n_bootstrap, rng),
+        counts[label][kept],
         (luck * weights * right)[:, kept],
+        counts,
     )
     return fit_pairs(evidence, Y.shape[0], "checked pairs", confidence)[0].fit(Y)
 
@@ -205,19 +204,6 @@ def _check_pairs(shape: tuple[int, int], rows: Any, labels: Any, relevant: Any, 
             raise InvalidInput(f"{name} must hold integers from 0 to {n - 1:,}, as Y has shape {shape}")
     if not (np.isfinite(weight) & (weight > 0)).all() or not np.isfinite(relevant).all():
         raise InvalidInput("weight must be finite and above 0, and relevant finite, for every pair")
-
-
-def _frequencies(Y: sparse.csr_array, fold: Any) -> tuple[Any, float]:
-    """A function from rows and labels to how many rows of other folds have the label, and its scale to all rows."""
-    if fold is None:
-        counts = label_counts(Y)
-        return (lambda rows, labels: counts[labels]), 1.0
-    fold = np.asarray(fold)
-    if fold.shape != (Y.shape[0],) or not np.issubdtype(fold.dtype, np.integer) or fold.min() < 0 or fold.max() < 1:
-        raise InvalidInput(f"fold must hold an integer from 0 for each of the {Y.shape[0]:,} rows, of 2 folds or more")
-    n = int(fold.max()) + 1
-    outside = np.stack([label_counts(sparse.csr_array(Y[fold != f])) for f in range(n)])
-    return (lambda rows, labels: outside[fold[rows], labels]), n / (n - 1)
 
 
 def _share_of_wrong(weight: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -132,12 +132,16 @@ class JainPropensity(Propensity):
                 f"counts lie in [{counts.min()}, {counts.max()}]; a label has 0 to n_samples={n_samples:,} rows"
             )
         self.label_counts_ = counts.astype(np.int64)
-        self.propensity_ = 1.0 / jain_inverse(counts, n_samples, float(self.a), float(self.b))
+        self.propensity_ = self._at(counts, n_samples)
         return self
 
     def of_unseen(self, n_samples: int) -> float:
         """The curve at a frequency of 0."""
-        return float(1.0 / jain_inverse(np.zeros(1), n_samples, float(self.a), float(self.b))[0])
+        return float(self._at(np.zeros(1), n_samples)[0])
+
+    def _at(self, counts: np.ndarray, n_samples: int) -> np.ndarray:
+        """The propensities of labels with ``counts`` (n,), where ``label_counts_`` is set already."""
+        return 1.0 / jain_inverse(counts, n_samples, float(self.a), float(self.b))
 
     def _fit(self, Y: sparse.csr_array) -> np.ndarray:
         if Y.shape[0] == 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -127,7 +128,7 @@ class Columns(Wrapper):
         self.base_ = self._fresh_base().fit(X, Y, weight)
 
     def _update(self, change: Change) -> int:
-        # Columns that are new at the end are none of those that were chosen.
+        # Columns that are new at the end are chosen, or not, by whoever names them: with_more_columns.
         return self._update_base(change)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
@@ -163,6 +164,33 @@ def resolve_groups(model: XMCModel, groups: Mapping[str, tuple[int, int]]) -> No
         for part in value if isinstance(value, list | tuple) else [value]:
             if isinstance(part, XMCModel):
                 resolve_groups(part, groups)
+
+
+def with_more_columns(model: XMCModel, more: Mapping[str, Ranges]) -> XMCModel:
+    """A copy of ``model`` in which every :class:`Columns` also reads the ranges that came to its groups, at the end.
+
+    Arrays are shared; ``model`` stays as it is. The copy has yet to learn from rows with these columns.
+
+    >>> from tailwise import Centroid
+    >>> with_more_columns(Columns(Centroid(), group="words", columns=[(0, 2)]), {"words": [(5, 6)]}).columns
+    [(0, 2), (5, 6)]
+    """
+    new = copy(model)
+    if isinstance(model, Columns) and model.group is not None:
+        names = [model.group] if isinstance(model.group, str) else model.group
+        added = [pair for name in names for pair in more.get(name, ())]
+        if added and model.columns is not None:
+            new.columns = [*model.columns, *added]
+            if "rows_" in vars(model):
+                new.rows_ = model.rows_._replace(columns=_flat(new.columns))
+        return new
+    for name, value in vars(model).items():
+        if isinstance(value, XMCModel):
+            setattr(new, name, with_more_columns(value, more))
+        elif isinstance(value, list | tuple) and any(isinstance(part, XMCModel) for part in value):
+            parts = [with_more_columns(part, more) if isinstance(part, XMCModel) else part for part in value]
+            setattr(new, name, parts)
+    return new
 
 
 def _ranges(group: str | Sequence[str], groups: Mapping[str, tuple[int, int]]) -> list[tuple[int, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -32,7 +32,26 @@ class OutOfFold(NamedTuple):
 def describe(members: list[XMCModel], X: sparse.csr_array, candidates: Candidates) -> np.ndarray:
     """What the members know of each candidate beside their scores, side by side: (n_pairs, m) float32."""
     rows = candidates.rows
-    return np.concatenate([member.describe_pairs(X, rows, candidates.labels) for member in members], axis=1)
+    nothing = np.empty((rows.size, 0), np.float32)
+    return np.concatenate([nothing, *(one.describe_pairs(X, rows, candidates.labels) for one in members)], axis=1)
+
+
+def _judged(
+    members: list[XMCModel], training: tuple[sparse.csr_array, sparse.csr_array, np.ndarray | None], X: Any, width: int
+) -> tuple[Candidates, np.ndarray]:
+    """Candidates for ``X`` of members fitted on ``training``, and what they know of each.
+
+    Apart from the fit on all rows, and one member after the other: a member that knows nothing beside its scores is
+    gone before the next is fitted, and none is left at the end.
+    """
+    tops, describing = [], []
+    for member in members:
+        fitted = clone(member).fit(*training)
+        tops.append(fitted.predict_topk(X, width))
+        if fitted.pair_inputs():
+            describing.append(fitted)
+    found = gather_candidates(tops, training[1].shape[1])
+    return found, describe(describing, X, found)
 
 
 class Committee(XMCModel):
@@ -56,12 +75,10 @@ class Committee(XMCModel):
         folds = split_folds(Y, self.n_folds, self.random_state, self.n_rows)
         parts, described = [], []
         for held_out, rest in folds.parts():
-            X_rest, Y_rest, X_out = X[rest], Y[rest], X[held_out]
             own = None if weight is None else weight[rest]
-            fitted = [clone(member).fit(X_rest, Y_rest, own) for member in members]
-            found = gather_candidates([member.predict_topk(X_out, width) for member in fitted], self.n_labels_)
+            found, known = _judged(members, (X[rest], Y[rest], own), X[held_out], width)
             parts.append((held_out, found))
-            described.append(describe(fitted, X_out, found))
+            described.append(known)
         self.members_ = [member.fit(X, Y, weight) for member in members]
         candidates, order = Candidates.joined(parts, X.shape[0])
         seen = folds.counts_seen(candidates.rows, candidates.labels)

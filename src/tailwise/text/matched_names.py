@@ -9,11 +9,12 @@ from scipy import sparse
 from scipy.special import expit
 
 from tailwise.base import TopK, XMCModel
+from tailwise.changes import Change
 from tailwise.errors import InvalidInput
 from tailwise.explanation import Explanation, Part, not_ranked
 from tailwise.kernels.text.names import COUNT, N_FACTS
 from tailwise.parameters import Integer, Number
-from tailwise.persistence.checks import check_exact, check_kind, check_range
+from tailwise.persistence.checks import check_exact, check_kind, check_range, check_that
 from tailwise.tail.boosting import BoostedTrees
 from tailwise.tail.candidates import Candidates, is_hit
 from tailwise.tail.folds import split_folds
@@ -98,7 +99,12 @@ class MatchedNames(XMCModel):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+<<<<<<< HEAD
     def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+=======
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+        self._check_columns()
+>>>>>>> 7bfd92add6f2e0717a64b87409863021baf06f9c
         found = self._finds(X)
         rows = found.rows
         hits = is_hit(found.labels, Y, rows)
@@ -126,14 +132,24 @@ class MatchedNames(XMCModel):
             random_state=seed,
         )
 
-    def _finds(self, X: sparse.csr_array) -> Found:
-        """The labels that have a fact, row by row."""
+    def _update(self, change: Change) -> int:
+        # What makes a find right changes slowly: the trees stay, and how often each label was found is counted again.
+        # Labels that are new have no columns, and are not looked for.
+        found = self._finds(change.X)
+        hits = is_hit(found.labels, change.Y, found.rows)
+        self.found_, self.right_ = self._history(found, hits, np.ones(hits.size, bool))
+        return 0
+
+    def _check_columns(self) -> None:
         if self.n_features_in_ != N_FACTS * self.n_labels_:
             raise InvalidInput(
                 f"X has {self.n_features_in_:,} columns, but MatchedNames reads {N_FACTS} for each of "
                 f"{self.n_labels_:,} labels; make them with LabelMatcher(), and choose them with "
                 "Columns(MatchedNames(), group='names')"
             )
+
+    def _finds(self, X: sparse.csr_array) -> Found:
+        """The labels that have a fact, row by row."""
         row = np.repeat(np.arange(X.shape[0], dtype=np.int64), np.diff(X.indptr))
         pair = row * self.n_labels_ + X.indices // N_FACTS
         first = np.append(True, pair[1:] != pair[:-1]) if pair.size else np.empty(0, bool)
@@ -166,6 +182,8 @@ class MatchedNames(XMCModel):
         for name in ("found_", "right_"):
             counts = check_exact(name, getattr(self, name), np.int64, (2, self.n_labels_))
             check_range(name, counts, 0)
+        n_named, rest = divmod(self._n_seen, N_FACTS)
+        check_that(not rest and n_named <= self.n_labels_, f"{self._n_seen:,} columns are not {N_FACTS} a label")
         check_kind("trees_", self.trees_, BoostedTrees).check(len(INPUTS))
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:

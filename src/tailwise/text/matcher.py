@@ -171,7 +171,7 @@ class LabelMatcher(TextRows):
         )
         columns = labels[:n, None].astype(np.int64) * kernels.N_FACTS + np.arange(kernels.N_FACTS)
         made = sparse.csr_array(
-            (facts[:n].ravel(), columns.ravel().astype(np.int32), indptr * kernels.N_FACTS),
+            (facts[:n].ravel(), columns.ravel().astype(np.int32), (indptr * kernels.N_FACTS).astype(np.int32)),
             shape=(n_texts, self.n_columns_),
         )
         made.eliminate_zeros()

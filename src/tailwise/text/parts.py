@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -12,9 +14,9 @@ from sklearn.base import clone
 from tailwise.data.texts import check_texts
 from tailwise.errors import InvalidInput
 from tailwise.parameters import Component, Constraint, OrNone, check_parameters
-from tailwise.persistence.checks import check_kind, check_that
+from tailwise.persistence.checks import check_exact, check_kind, check_that
 from tailwise.rows import with_values
-from tailwise.text.rows import Groups, KnownLabels, TextRows, groups_of
+from tailwise.text.rows import Groups, KnownLabels, TextRows, groups_of, more_of, placed, without_more
 from tailwise.validation import check_number
 
 TEXT_ROWS = Component(TextRows, "TextFeatures, TextParts, Sequences", "TextFeatures()")
@@ -76,6 +78,9 @@ class TextParts(TextRows):
     _parameters = {"parts": Parts(), "weights": OrNone(PartWeights())}
 
     parts_: list[TextRows]
+    sizes_: np.ndarray | None = None
+    """(1 + n_updates, n_parts) int64: how many columns each part had at first and after each update that brought some;
+    None where none did."""
 
     @property
     def finds_labels(self) -> bool:  # type: ignore[override]
@@ -88,8 +93,37 @@ class TextParts(TextRows):
 
     @property
     def groups_(self) -> Groups:  # type: ignore[override]
-        """Those of the parts."""
-        return groups_of((name, last - first) for part in self.parts_ for name, (first, last) in part.groups_.items())
+        """Those of the parts; what came by updates stands behind them, as ``"words +1"``."""
+        first = groups_of(
+            (name, _cut(pair, 0, size))
+            for part, size in self._first()
+            for name, pair in part.groups_.items()
+            if without_more(name) == name
+        )
+        return first | self._later(list(first))
+
+    def _first(self) -> list[tuple[TextRows, int]]:
+        """The parts, and how many columns each had at first."""
+        sizes = [part.n_columns_ for part in self.parts_] if self.sizes_ is None else self.sizes_[0].tolist()
+        return list(zip(self.parts_, sizes, strict=True))
+
+    def _later(self, names: list[str]) -> Groups:
+        """The groups of columns that came by updates; ``names`` are those of the first ones, part by part."""
+        groups: Groups = {}
+        if self.sizes_ is None:
+            return groups
+        end = int(self.sizes_[0].sum())
+        for before, after in pairwise(self.sizes_.tolist()):
+            called = iter(names)
+            for part, low, high in zip(self.parts_, before, after, strict=True):
+                base = {name: next(called) for name in part.groups_ if without_more(name) == name}
+                for name, pair in part.groups_.items():
+                    size = _cut(pair, low, high)
+                    if size:
+                        more = more_of(base[without_more(name)], groups)
+                        groups[more] = (end, end + size)
+                        end += size
+        return groups
 
     def fit(self, texts: Sequence[str], y: Any = None, *, labels: KnownLabels | None = None) -> Self:
         """Learn every part from ``texts``."""
@@ -105,8 +139,18 @@ class TextParts(TextRows):
         texts = check_texts(texts)
         parts = [clone(part) for part in self.parts]
         rows = [part.fit_transform(texts, y, labels=labels) for part in parts]
-        self.parts_ = parts
+        self.parts_, self.sizes_ = parts, None
         return self._beside(rows)
+
+    def update(self, texts: Sequence[str], n_known: int) -> Self:
+        """Let every part take in more texts; the columns that this brings stand behind all that there were."""
+        self._check_is_fitted()
+        before = np.array([part.n_columns_ for part in self.parts_], np.int64)
+        self.parts_ = [copy(part).update(texts, n_known) for part in self.parts_]
+        after = np.array([part.n_columns_ for part in self.parts_], np.int64)
+        if (after > before).any():
+            self.sizes_ = np.vstack([before[None] if self.sizes_ is None else self.sizes_, after])
+        return self
 
     def transform(self, texts: Sequence[str]) -> sparse.csr_array:
         """Rows (n_texts, n_columns), float32: those of each part, side by side."""
@@ -118,12 +162,29 @@ class TextParts(TextRows):
         """The names that the parts give their columns."""
         del input_features
         self._check_is_fitted()
-        return np.concatenate([part.get_feature_names_out() for part in self.parts_])
+        names = np.empty(self.n_columns_, object)
+        names[self._places()] = np.concatenate([part.get_feature_names_out() for part in self.parts_])
+        return names
+
+    def _places(self) -> np.ndarray:
+        """Where the columns of the parts, side by side, stand."""
+        if self.sizes_ is None:
+            return np.arange(sum(part.n_columns_ for part in self.parts_))
+        starts = np.concatenate([[0], np.cumsum(self.sizes_[-1])[:-1]])
+        steps = np.vstack([np.zeros_like(self.sizes_[:1]), self.sizes_])
+        order = [
+            start + np.arange(low, high)
+            for before, after in pairwise(steps)
+            for start, low, high in zip(starts, before, after, strict=True)
+        ]
+        return np.argsort(np.concatenate(order))
 
     def _beside(self, rows: list[sparse.csr_array]) -> sparse.csr_array:
-        weights = self.weights or [1.0] * len(rows)
-        scaled = [with_values(X, X.data * np.float32(weight)) for X, weight in zip(rows, weights, strict=True)]
-        return sparse.csr_array(sparse.hstack(scaled, format="csr", dtype=np.float32))
+        if self.weights is not None:
+            pairs = zip(rows, self.weights, strict=True)
+            rows = [with_values(X, X.data * np.float32(weight)) for X, weight in pairs]
+        X = sparse.csr_array(sparse.hstack(rows, format="csr", dtype=np.float32))
+        return X if self.sizes_ is None else placed(X, self._places())
 
     def _check_weights(self) -> None:
         if self.weights is not None and len(self.weights) != len(self.parts):
@@ -136,3 +197,14 @@ class TextParts(TextRows):
         check_that(len(parts) == len(self.parts), f"parts_ has {len(parts)} entries, not {len(self.parts)}")
         for place, part in enumerate(parts):
             check_kind(f"parts_[{place}]", part, TextRows)._check_is_fitted()
+        if self.sizes_ is not None:
+            sizes = check_exact("sizes_", self.sizes_, np.int64, (None, len(parts)))
+            check_that(len(sizes) > 1 and (np.diff(sizes, axis=0) >= 0).all(), "sizes_ do not grow")
+            check_that((sizes[0] >= 0).all(), "sizes_ are below 0")
+            now = [part.n_columns_ for part in parts]
+            check_that(sizes[-1].tolist() == now, f"sizes_ end with {sizes[-1].tolist()}, not {now}")
+
+
+def _cut(pair: tuple[int, int], low: int, high: int) -> int:
+    """How many columns of a range lie between two others."""
+    return max(0, min(pair[1], high) - max(pair[0], low))

@@ -109,6 +109,46 @@ def groups_of(sizes: Iterable[tuple[str, int]]) -> Groups:
     return groups
 
 
+def without_more(name: str) -> str:
+    """The group to which columns came that an update brought, by what those are called.
+
+    >>> without_more("words +2"), without_more("words 2")
+    ('words', 'words 2')
+    """
+    return re.sub(r" \+\d+$", "", name)
+
+
+def more_of(name: str, groups: Groups) -> str:
+    """What the columns are called that come to the group ``name`` by an update.
+
+    >>> more_of("words", {"words": (0, 3), "pieces": (3, 5), "words +1": (5, 6)})
+    'words +2'
+    """
+    return f"{name} +{1 + len(more_ranges(groups).get(name, ()))}"
+
+
+def more_ranges(groups: Groups) -> dict[str, list[tuple[int, int]]]:
+    """The columns that came to groups by updates, by the name of the group.
+
+    >>> more_ranges({"words": (0, 3), "pieces": (3, 5), "words +1": (5, 6), "words +2": (6, 9)})
+    {'words': [(5, 6), (6, 9)]}
+    """
+    found: dict[str, list[tuple[int, int]]] = {}
+    for name, pair in groups.items():
+        if without_more(name) != name:
+            found.setdefault(without_more(name), []).append(pair)
+    return found
+
+
+def placed(X: sparse.csr_array, columns: np.ndarray) -> sparse.csr_array:
+    """X with column j at ``columns[j]``; as it is where all are there already."""
+    if np.array_equal(columns, np.arange(X.shape[1])):
+        return X
+    moved = sparse.csr_array((X.data, columns[X.indices].astype(X.indices.dtype), X.indptr), shape=X.shape)
+    moved.sort_indices()
+    return moved
+
+
 def check_groups(groups: Any, n_columns: int) -> None:
     """Refuse what are no groups of ``n_columns`` columns, one after the other."""
     first = 0

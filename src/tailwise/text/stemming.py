@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+import threading
+from functools import lru_cache
 from typing import Any
 
 import snowballstemmer
@@ -28,6 +29,7 @@ LINKS = {
 """What may stand between the parts of a compound, in languages that write compounds as one word."""
 
 _REMEMBERED = 1 << 19
+_OF_THREAD = threading.local()
 
 
 def base_language(language: str) -> str:
@@ -50,6 +52,9 @@ def _stem(word: str, language: str) -> str:
     return word if algorithm is None else _stemmer(algorithm).stemWord(word) or word
 
 
-@cache
 def _stemmer(algorithm: str) -> Any:
-    return snowballstemmer.stemmer(algorithm)
+    """A stemmer of this thread's own: it keeps the word that it works on."""
+    own = _OF_THREAD.__dict__
+    if algorithm not in own:
+        own[algorithm] = snowballstemmer.stemmer(algorithm)
+    return own[algorithm]

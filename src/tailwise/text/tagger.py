@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
 from tailwise import persistence
-from tailwise.assigning import Rule
+from tailwise.assigning import UTILITY, Rule, relevance, worth_most
 from tailwise.base import TopK, XMCModel
 from tailwise.by_size import MODEL_OR_NAME, BySize
 from tailwise.changes import join_rows
@@ -24,7 +24,7 @@ from tailwise.display import describe
 from tailwise.errors import InvalidInput, NotFitted, Unsupported
 from tailwise.explanation import Explanation
 from tailwise.label_lists import encode_labels, indicator
-from tailwise.label_sets import LabelSets
+from tailwise.label_sets import N_CANDIDATES, LabelSets
 from tailwise.models import make_model
 from tailwise.parameters import Component, Flag, Number, OrNone, check_parameters
 from tailwise.persistence.checks import (
@@ -37,11 +37,11 @@ from tailwise.persistence.checks import (
     check_that,
 )
 from tailwise.propensity import JainPropensity, Propensity
-from tailwise.tail.columns import resolve_groups
+from tailwise.tail.columns import resolve_groups, with_more_columns
 from tailwise.text.effort import EFFORT, compose, plan_features, plan_model
 from tailwise.text.features import TextFeatures
 from tailwise.text.parts import TEXT_ROWS
-from tailwise.text.rows import KnownLabels, TextRows
+from tailwise.text.rows import KnownLabels, TextRows, more_ranges
 from tailwise.text.sequences import Sequences
 from tailwise.text.suggestions import RARITIES, Suggestion, Suggestions, rarity
 from tailwise.text.training_data import TrainingData
@@ -249,7 +249,8 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
             f"{X.shape[1] - self.model_.n_features_in_:,} new features and {len(own) - self.n_labels_:,} new labels",
         )
         propensity = (clone(self.propensity) if self.propensity is not None else JainPropensity()).fit(change.Y)
-        self.model_.update(X, Y, rows=place, known=(training.X, training.Y))
+        model = self.model_ if features is None else with_more_columns(self.model_, self._new_ranges(features))
+        self.model_ = model.update(X, Y, rows=place, known=(training.X, training.Y))
         digests = row_digests(rows)
         self.features_, self.propensity_, self.n_samples_ = features, propensity, change.Y.shape[0]
         self.row_digests_ = np.union1d(self.row_digests_, digests[digests != 0])
@@ -261,6 +262,14 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         self.rarity_ = rarity(self.model_.label_counts_)
         self.allowed_ = None if self.rules is None else self.rules.mask(self.labels())
         return self
+
+    def _new_ranges(self, features: TextRows) -> dict[str, list[tuple[int, int]]]:
+        """The columns that ``features`` has and the tagger's own have not, by the group that they came to."""
+        n, more = self.model_.n_features_in_, more_ranges(features.groups_)
+        ranges = {name: [pair for pair in pairs if pair[0] >= n] for name, pairs in more.items()}
+        # A group that is alone grows in its place.
+        alone = {name: [(n, last)] for name, (first, last) in features.groups_.items() if first < n < last}
+        return ranges | alone
 
     def _training(self, known: Any) -> TrainingData:
         if known is not None:
@@ -416,7 +425,39 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
 
         ``rules`` are for this call alone, beside those of the tagger.
         """
-        topk = self.predict_topk(texts, k, rules=rules)
+        return self._named(self.predict_topk(texts, k, rules=rules), language)
+
+    def assign(
+        self,
+        texts: Any,
+        utility: str = "f1",
+        *,
+        missing: bool = False,
+        rules: LabelRules | None = None,
+        language: str | None = None,
+    ) -> Suggestions:
+        """The set of labels of each text that is expected to be worth most: as many as the text calls for.
+
+        ``utility`` is ``"f1"`` (``"f0.5"``, ``"f2"``), ``"jaccard"``, ``"precision>=0.8"`` or ``"recall>=0.8"``; scores
+        must be probabilities. With ``missing`` they are divided by ``propensity_``: what counts is that a label is
+        right, not that somebody would have recorded it, and rare labels come more often. ``rules`` and ``language`` are
+        those of :meth:`suggest`.
+
+        >>> from tailwise import NearestRows
+        >>> texts, labels = ["tax law", "sea fish", "fish law"], [["law"], ["fish"], ["law", "fish"]]
+        >>> tagger = Tagger(NearestRows(), features=TextFeatures(min_df=1)).fit(texts, labels)
+        >>> [[s.name for s in found] for found in tagger.assign(["tax", "fish law"])]
+        [['law'], ['fish', 'law']]
+        """
+        UTILITY.check("utility", utility)
+        self._check_is_fitted()
+        self._check_probabilities(f"utility={utility!r}")
+        top = self.predict_topk(texts, min(N_CANDIDATES, self.n_labels_), rules=rules)
+        if missing:
+            top = relevance(top, self.propensity_.propensity_)
+        return self._named(worth_most(top, utility), language)
+
+    def _named(self, topk: TopK, language: str | None) -> Suggestions:
         names = self.names_in(language)
         return Suggestions(
             [

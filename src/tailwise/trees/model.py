@@ -23,7 +23,7 @@ from tailwise.trees.explaining import path_to, unpack_labels, unpack_node
 from tailwise.trees.searching import find_labels, find_visitors
 from tailwise.trees.structure import LabelTree, tree_from_user
 from tailwise.trees.training import join_trees, train_tree
-from tailwise.trees.updating import Leaves, held_labels, neighbours, read_leaves, regrow
+from tailwise.trees.updating import OldEdges, Standing, held_labels, neighbours, read_edges, regrow
 from tailwise.trees.weighting import leaf_costs
 from tailwise.validation import as_rng, check_number, label_counts
 
@@ -109,9 +109,17 @@ class LabelTreeModel(XMCModel):
         held = held_labels(self.chunks_, 0, n_labels)
         beside = neighbours(change.X if self.normalize else unit_rows(change.X), change.Y, held, self.n_jobs)
         trees = [regrow(self.chunks_, tree, beside, self.label_counts_) for tree in range(n_trees)]
-        chosen = np.zeros(n_labels, bool)
-        chosen[again] = True
-        old = [read_leaves(self.chunks_, tree, chosen, change.X.shape[1]) for tree in range(n_trees)]
+        chosen, anew = np.zeros((2, n_labels), bool)
+        chosen[again], anew[change.relabelled] = True, True
+        before, now = (
+            leaf_costs(self.weighting, self.propensity, sparse.csr_array(Y), np.ones(Y.shape[0]))
+            for Y in (change.Y[: change.n_known], change.Y)
+        )
+        standing = Standing(chosen, anew, solved, before / now)
+        old = [
+            read_edges(self.chunks_, number, tree, standing, change.n_known, change.X.shape[1])
+            for number, tree in enumerate(trees)
+        ]
         self.chunks_ = self._train(change.X, change.Y, np.ones(change.Y.shape[0]), trees, old)
         solved[again] = change.Y.shape[0]
         self.solved_rows_ = solved
@@ -123,9 +131,9 @@ class LabelTreeModel(XMCModel):
         Y: sparse.csr_array,
         weight: np.ndarray,
         trees: list[LabelTree],
-        old: Sequence[Leaves | None],
+        old: Sequence[OldEdges | None],
     ) -> Chunks:
-        """The classifiers of ``trees``, but for those of labels that stay as they are in ``old``."""
+        """The classifiers of ``trees``; some stay as they are in ``old``, others begin from there."""
         C = DEFAULT_C[self.loss] if self.C is None else self.C
         label_costs = C * leaf_costs(self.weighting, self.propensity, Y, weight)
         options = Options(loss=self.loss, tol=self.tol, prune=self.prune, **EFFORT[self.loss])
@@ -146,7 +154,7 @@ class LabelTreeModel(XMCModel):
                     Y,
                     tree,
                     (positive, np.full(tree.target.size, C)),
-                    lambda rows, labels: solve_block(rows, labels, options),
+                    lambda rows, labels, start: solve_block(rows, labels, options, start),
                     weight=weight,
                     visit=visit if self.negatives == "beam" else None,
                     old=leaves,

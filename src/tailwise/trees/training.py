@@ -9,14 +9,14 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.kernels.arrays import frozen
-from tailwise.kernels.solvers.problems import Labels, Rows, Weights, pack_rows
+from tailwise.kernels.solvers.problems import NO_START, Labels, Rows, Start, Weights, pack_rows
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.trees.chunks import Chunks, pack_chunk
 from tailwise.parallel import map_blocks
 from tailwise.trees.structure import LabelTree
-from tailwise.trees.updating import Leaves
+from tailwise.trees.updating import OldEdges
 
-Solve = Callable[[Rows, Labels], Weights]
+Solve = Callable[[Rows, Labels, Start], Weights]
 Visit = Callable[[Chunks], sparse.csr_array]
 
 _EDGES_A_BLOCK = 32
@@ -28,6 +28,8 @@ class _Block(NamedTuple):
 
     node: int
     edges: np.ndarray
+    resumed: bool
+    """Whether they begin from what they had."""
 
 
 def train_tree(
@@ -39,7 +41,7 @@ def train_tree(
     *,
     weight: np.ndarray | None = None,
     visit: Visit | None = None,
-    old: Leaves | None = None,
+    old: OldEdges | None = None,
     n_jobs: int | None = None,
     description: str = "",
 ) -> Chunks:
@@ -49,7 +51,8 @@ def train_tree(
     node. ``visit``, if given, gets the classifiers of the edges between nodes and returns a CSR (n_nodes, n_samples) of
     the rows that a search brings to each node: the edges to labels have these as negatives too. ``edge_costs`` gives C
     of the positives and of the negatives of each edge, times the row's ``weight``, if given. ``old``, if given, has
-    edges to labels that stay. Memory: the result twice, and the rows of one node a thread.
+    what the edges were before an update: some stay, others begin from there. Memory: the result twice, and the rows of
+    one node a thread.
     """
     rows_of = Y.T.tocsr()[tree.order]
     all_rows = csr_parts(X)
@@ -74,7 +77,7 @@ def train_tree(
             (np.repeat(edge_costs[0][block.edges], sizes) * counted[rows[carrying]]).astype(np.float32),
             edge_costs[1][block.edges].astype(np.float32),
         )
-        return solve(problem, labels)
+        return solve(problem, labels, old.start(block.edges, rows) if old is not None and block.resumed else NO_START)
 
     def train(blocks: list[_Block], what: str) -> list[Weights]:
         return map_blocks(
@@ -86,24 +89,28 @@ def train_tree(
         )
 
     at_label = tree.target < 0
-    solved = at_label.copy()
-    if old is not None:
-        solved[at_label] = old.again[~tree.target[at_label]]
-    to_nodes, to_labels, staying = (_blocks(tree, chosen) for chosen in (~at_label, solved, at_label & ~solved))
+    again, resumed = (
+        (np.ones(at_label.size, bool), np.zeros(at_label.size, bool)) if old is None else (old.again, old.resumed)
+    )
+    to_nodes, to_labels = (
+        _blocks(tree, again & chosen & resumed, True) + _blocks(tree, again & chosen & ~resumed, False)
+        for chosen in (~at_label, at_label)
+    )
+    staying = _blocks(tree, ~again, False)
     upper = train(to_nodes, "nodes")
     if visit is not None:
         visitors = visit(join_trees([_pack_tree(tree, to_nodes, upper, X.shape[1])]))
-    kept = [] if old is None else [old.kept(~tree.target[block.edges]) for block in staying]
+    kept = [] if old is None else [old.kept(block.edges) for block in staying]
     return _pack_tree(tree, to_nodes + to_labels + staying, upper + train(to_labels, "labels") + kept, X.shape[1])
 
 
-def _blocks(tree: LabelTree, chosen: np.ndarray) -> list[_Block]:
+def _blocks(tree: LabelTree, chosen: np.ndarray, resumed: bool) -> list[_Block]:
     """The ``chosen`` edges of every node, a few dozen a block."""
     blocks = []
     for node in range(tree.n_nodes):
         first, last = tree.edges(node)
         edges = first + np.flatnonzero(chosen[first:last])
-        blocks += [_Block(node, edges[a : a + _EDGES_A_BLOCK]) for a in range(0, edges.size, _EDGES_A_BLOCK)]
+        blocks += [_Block(node, edges[a : a + _EDGES_A_BLOCK], resumed) for a in range(0, edges.size, _EDGES_A_BLOCK)]
     return blocks
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.solvers.problems import Weights
+from tailwise.kernels.solvers.problems import Start, Weights
 from tailwise.kernels.trees.chunks import Chunks
 from tailwise.scoring import predict_topk_linear
 from tailwise.trees.explaining import unpack_node
@@ -15,42 +15,96 @@ from tailwise.trees.representation import represent_labels
 from tailwise.trees.structure import LabelTree, prune, tree_from_nested
 
 
-class Leaves(NamedTuple):
-    """The classifiers of one tree's labels, and which of them to keep."""
+class OldEdges(NamedTuple):
+    """The classifiers that the edges of a tree had before an update."""
 
     weights: sparse.csr_array
-    """(n_labels, n_features) float32"""
+    """(n_edges, n_features) float32"""
     bias: np.ndarray
-    """(n_labels,) float32"""
+    """(n_edges,) float32; -inf for edges that begin anew"""
     again: np.ndarray
-    """(n_labels,) bool: labels to solve again; the others stay as they are"""
+    """(n_edges,) bool: edges to solve again; the others stay as they are"""
+    n_known: np.ndarray
+    """(n_edges,) int64: how many rows there were when each was solved"""
+    costs: np.ndarray
+    """(n_edges,) float32: what positives cost then, as a share of what they cost now"""
 
-    def kept(self, labels: np.ndarray) -> Weights:
-        """What ``labels`` have had."""
-        own = sparse.csr_array(self.weights[labels])
+    @property
+    def resumed(self) -> np.ndarray:
+        """(n_edges,) bool: edges to solve again from what they had."""
+        return self.again & ~np.isneginf(self.bias)
+
+    def kept(self, edges: np.ndarray) -> Weights:
+        """What ``edges`` have had."""
+        own = self._own(edges)
+        return Weights(own.indptr.astype(np.int64), own.indices.astype(np.int32), own.data, self.bias[edges])
+
+    def start(self, edges: np.ndarray, rows: np.ndarray) -> Start:
+        """The same to begin from, over the rows numbered by ``rows``, ascending."""
+        own = self._own(edges)
+        n_known = np.searchsorted(rows, self.n_known[edges])
+        return Start(own.indptr, own.indices, own.data, self.bias[edges], n_known, self.costs[edges])
+
+    def _own(self, edges: np.ndarray) -> sparse.csr_array:
+        own = sparse.csr_array(self.weights[edges])
         own.sort_indices()
-        return Weights(own.indptr.astype(np.int64), own.indices.astype(np.int32), own.data, self.bias[labels])
+        return own
 
 
-def read_leaves(chunks: Chunks, tree: int, again: np.ndarray, n_features: int) -> Leaves:
-    """The classifiers of labels in ``tree``; labels that it does not hold have nothing, and are to be solved."""
-    ends = np.append(chunks.roots, chunks.bits.size)
-    labels, parts = [np.empty(0, np.int64)], []
-    bias, again = np.zeros(again.size, np.float32), again.copy()
-    missing = np.ones(again.size, bool)
-    for node in range(ends[tree], ends[tree + 1]):
+class Standing(NamedTuple):
+    """What an update leaves of the labels: (n_labels,) arrays."""
+
+    again: np.ndarray
+    """bool: labels to solve again"""
+    anew: np.ndarray
+    """bool: those of them whose old classifier is no start, because known rows have other labels now"""
+    solved: np.ndarray
+    """int64: how many rows there were when each was solved"""
+    costs: np.ndarray
+    """what their rows cost then, as a share of what they cost now"""
+
+
+def read_edges(
+    chunks: Chunks, number: int, tree: LabelTree, labels: Standing, n_known: int, n_features: int
+) -> OldEdges:
+    """The classifiers of tree ``number``, in the places of the edges of ``tree``, which is that tree regrown.
+
+    Edges to labels go by the label. Edges between nodes are all solved again: from what they had, if the nodes are the
+    same and no label below begins anew.
+    """
+    first, last = np.append(chunks.roots, chunks.bits.size)[number : number + 2]
+    place_of = np.full(labels.again.size, -1, np.int64)
+    at_label = tree.target < 0
+    place_of[~tree.target[at_label]] = np.flatnonzero(at_label)
+    bias = np.full(tree.target.size, -np.inf, np.float32)
+    places, parts = [np.empty(0, np.int64)], []
+    for node in range(first, last):
         own = slice(*chunks.first_edge[node : node + 2])
-        at_label = np.flatnonzero(chunks.target[own] < 0)
-        if at_label.size:
-            labels.append((~chunks.target[own][at_label]).astype(np.int64))
-            bias[labels[-1]] = chunks.bias[own][at_label]
-            parts.append(unpack_node(chunks, node, n_features)[at_label])
-    found = np.concatenate(labels)
-    missing[found] = False
-    place = (np.ones(found.size, np.float32), (found, np.arange(found.size)))
-    gather = sparse.csr_array(place, shape=(again.size, found.size))
+        old = chunks.target[own]
+        place = np.where(old < 0, place_of[np.where(old < 0, ~old, 0)], -1)
+        if last - first == tree.n_nodes:
+            edges = np.arange(*tree.edges(node - first))
+            inner = edges[tree.target[edges] >= 0]
+            if np.array_equal(tree.target[inner], old[old >= 0] - first):
+                place[old >= 0] = inner
+        here = np.flatnonzero(place >= 0)
+        places.append(place[here])
+        bias[place[here]] = chunks.bias[own][here]
+        parts.append(unpack_node(chunks, node, n_features)[here])
+    found = np.concatenate(places)
+    gather = sparse.csr_array(
+        (np.ones(found.size, np.float32), (found, np.arange(found.size))), shape=(bias.size, found.size)
+    )
     stacked = sparse.vstack(parts, format="csr") if parts else sparse.csr_array((0, n_features), dtype=np.float32)
-    return Leaves(sparse.csr_array(gather @ stacked, dtype=np.float32), bias, again | missing)
+    below = np.concatenate([[0], np.cumsum(labels.anew[tree.order])])
+    known = np.full(bias.size, n_known, np.int64)
+    known[at_label] = labels.solved[~tree.target[at_label]]
+    costs = np.ones(bias.size, np.float32)
+    costs[at_label] = labels.costs[~tree.target[at_label]]
+    again = ~at_label | np.isneginf(bias)
+    again[at_label] |= labels.again[~tree.target[at_label]]
+    bias[below[tree.stop] > below[tree.start]] = -np.inf
+    return OldEdges(sparse.csr_array(gather @ stacked, dtype=np.float32), bias, again, known, costs)
 
 
 def regrow(chunks: Chunks, tree: int, beside: dict[int, int], counts: np.ndarray) -> LabelTree:

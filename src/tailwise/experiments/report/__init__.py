@@ -23,7 +23,7 @@ def build_report(trial: Trial, *, k: int = 5, title: str | None = None) -> str:
     import tailwise
 
     names = [judged.name for judged in trial.models]
-    found = trial.metrics(default_metrics(k, trial.has_training))
+    found = trial.metrics(default_metrics(k, trial.has_training, trial.unseen > 0))
     parts = [("metrics", "Metrics", sections.metrics(found, k))]
     if trial.has_training:
         parts += [

@@ -75,6 +75,8 @@ class Start(NamedTuple):
     """(n_labels,) float32; -inf for a label without an old solution"""
     n_known: np.ndarray
     """(n_labels,) int64: the old solution was made on the first so many rows"""
+    old_costs: np.ndarray
+    """(n_labels,) float32: C of positives in the old solution, as a share of what it is now"""
 
 
 NO_START = frozen(
@@ -84,6 +86,7 @@ NO_START = frozen(
         np.empty(0, np.float32),
         np.empty(0, np.float32),
         np.empty(0, np.int64),
+        np.empty(0, np.float32),
     )
 )
 

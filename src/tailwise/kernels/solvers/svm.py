@@ -30,6 +30,8 @@ _NEGATIVES_TO_START = 64
 _SWEEPS = 5
 _NEWCOMERS = 256
 _BINS = 256
+_NEARLY = np.float32(0.1)
+"""Negatives that are so close to a loss join the working set of an old solution, which is not scanned again."""
 _RESUMED = -1
 """In place of rounds: old weights are in place, and the next scan tells what the rows' α are by them."""
 
@@ -121,6 +123,9 @@ def solve_svm(rows, labels, start, options):
                 _settle(rows, lanes, lane, sets, labels.negative_costs[label])
                 # The last descent needs no scan after it: the lane takes its next label at once.
                 if lanes.rounds[lane] < options.max_rounds:
+                    if lanes.rounds[lane] == 2 and has_start(start, label) and _stays(options):
+                        _weigh(rows, lanes, lane, sets, options)
+                        lanes.error[lane] = np.inf
                     break
         if done == n_labels:
             return begin, count, features, values, bias
@@ -196,16 +201,20 @@ def _count_losses(labels, lanes, lane, scores):
     label = lanes.label[lane]
     size = labels.indptr[label + 1] - labels.indptr[label]
     for row in range(lanes.member.shape[0]):
-        size += scores[np.uint64(row * LANES + lane)] > -1
+        size += scores[np.uint64(row * LANES + lane)] > -1 - _NEARLY
     return size
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def _adopt(rows, labels, start, lanes, lane, sets, scores, options):
-    """The working set of old weights: every positive, and every negative with a loss.
+    """The working set of old weights: every positive, and every negative with a loss or nearly one.
 
     A known row gets the α that its loss has at the optimum, 2 C max(0, 1 - s) for the squared hinge; a new row gets 0.
-    Weights and bias become those of the α, all times the number that makes the dual objective largest.
+    With the squared hinge the weights stay what they were: by these α all known rows are at rest, and only new rows
+    move anything. What the old weights lack of ``Σ α z x``, because they were pruned and solved to a tolerance, stays a
+    part of the weights in the first descent, and leaves them before a second one. With the hinge loss and with L1 the α
+    are not known so well: weights and bias become those of the α, all times the number that makes the dual objective
+    largest.
     """
     label = lanes.label[lane]
     bit = np.uint16(1 << lane)
@@ -216,7 +225,7 @@ def _adopt(rows, labels, start, lanes, lane, sets, scores, options):
         lanes.member[row] |= bit
         size += 1
     for row in range(lanes.member.shape[0]):
-        if scores[np.uint64(row * LANES + lane)] > -1 and not lanes.member[row] & bit:
+        if scores[np.uint64(row * LANES + lane)] > -1 - _NEARLY and not lanes.member[row] & bit:
             sets.rows[lane, size] = row
             sets.costs[lane, size] = -labels.negative_costs[label] * rows.weights[row]
             lanes.member[row] |= bit
@@ -227,11 +236,19 @@ def _adopt(rows, labels, start, lanes, lane, sets, scores, options):
         slack = 1 - score if cost > 0 else 1 + score
         alpha = np.float32(0)
         if row < start.n_known[label] and slack > 0:
-            alpha = np.float32(2 * abs(cost) * slack if options.loss == SQUARED_HINGE else abs(cost))
+            was = cost * start.old_costs[label] if cost > 0 else -cost
+            alpha = np.float32(2 * was * slack if options.loss == SQUARED_HINGE else abs(cost))
         sets.alphas[lane, n] = alpha
     lanes.size[lane] = size
     lanes.rounds[lane] = 1
-    _weigh(rows, lanes, lane, sets, options)
+    if not _stays(options):
+        _weigh(rows, lanes, lane, sets, options)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _stays(options):
+    """Whether old weights are begun from as they are."""
+    return options.loss == SQUARED_HINGE and options.l1 == 0
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
