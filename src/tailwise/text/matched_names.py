@@ -99,12 +99,8 @@ class MatchedNames(XMCModel):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-<<<<<<< HEAD
     def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
-=======
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         self._check_columns()
->>>>>>> 7bfd92add6f2e0717a64b87409863021baf06f9c
         found = self._finds(X)
         rows = found.rows
         hits = is_hit(found.labels, Y, rows)
