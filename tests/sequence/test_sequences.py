@@ -258,3 +258,14 @@ def test_new_rows_are_told_apart_by_words_among_others(kind):
     X, labels = rows(400, 0)
     new, truth = rows(100, 1)
     assert (model.fit(X, np.eye(8)[labels]).predict_topk(new, 1).labels.ravel() == truth).mean() > 0.8
+
+
+def test_a_wide_bottleneck_stays_alive():
+    """Maxima over long rows are alike; where they led the first steps, all rows came to the same labels."""
+    rng = np.random.default_rng(0)
+    labels, words = rng.integers(40, size=320), rng.integers(201, 2000, size=(320, 64))
+    for row, label in enumerate(labels):
+        words[row, rng.choice(64, 4, replace=False)] = 1 + 5 * label + rng.integers(5, size=4)
+    X = words.astype(np.float32)
+    model = XMLCNN(epochs=8, batch_size=16, early_stopping=False, random_state=0).fit(X, np.eye(40)[labels])
+    assert (model.predict_topk(X, 1).labels.ravel() == labels).mean() > 0.9
