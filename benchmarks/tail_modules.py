@@ -34,10 +34,11 @@ def share_fits(base: Any) -> Any:
         def __init__(self, base: Any) -> None:
             self.base = base
 
-        def _fit(self, X: Any, Y: Any) -> None:
-            key = (repr(self.base), *(hash(part.tobytes()) for part in (X.indices, X.data, Y.indices, Y.indptr)))
+        def _fit(self, X: Any, Y: Any, weight: Any) -> None:
+            parts = (X.indices, X.data, Y.indices, Y.indptr, *([] if weight is None else [weight]))
+            key = (repr(self.base), *(hash(part.tobytes()) for part in parts))
             if key not in fitted:
-                fitted[key] = clone(self.base).fit(X, Y)
+                fitted[key] = clone(self.base).fit(X, Y, weight)
             self.base_ = fitted[key]
 
         def _predict_topk(self, X: Any, k: int) -> Any:

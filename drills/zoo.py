@@ -51,8 +51,8 @@ def _fitted(make: Callable[[], Any]) -> Callable[[], Any]:
     return lambda: make().fit(*rows())
 
 
-def _with_vectors() -> tw.Texts:
-    vectors = np.random.default_rng(2).standard_normal((len(TEXTS), 3)).astype(np.float32)
+def _with_vectors(dim: int = 3) -> tw.Texts:
+    vectors = np.random.default_rng(2).standard_normal((len(TEXTS), dim)).astype(np.float32)
     return tw.Texts({"text": TEXTS}, vectors=vectors)
 
 
@@ -224,7 +224,7 @@ def answers(model: Any) -> list[np.ndarray]:
     if isinstance(model, tw.SentenceVectors):
         return [np.array([len(name) for name in model.get_feature_names_out()])]
     if isinstance(model, tw.GivenVectors):
-        return [model.transform(_with_vectors()).toarray()]
+        return [model.transform(_with_vectors(min(model.dim_, 1000))).toarray()]
     if isinstance(model, tw.TextFeatures | tw.TextParts | tw.Sequences | tw.LabelMatcher):
         return [model.transform(TEXTS).toarray(), np.array([len(name) for name in model.get_feature_names_out()])]
     X = rows_for(model.n_features_in_)

@@ -42,9 +42,9 @@ _ROWS_FOR_RULE = 512
 class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
     """A model that names the best labels of each row.
 
-    A subclass writes ``_fit_weighted(X, Y, weight)``, whose weight is None where every row counts once (one that cannot
-    weigh rows ``_fit(X, Y)``), and ``_predict_topk(X, k)``, and ``_see_rows``, ``_explain``, ``_label_weights`` and
-    ``_update`` where it has an answer. All get checked input (canonical float32 CSR, ``1 <= k <= n_labels_``) and
+    A subclass writes ``_fit(X, Y, weight)``, whose weight is None where every row counts once, and
+    ``_predict_topk(X, k)``, and ``_see_rows``, ``_explain``, ``_label_weights`` and ``_update`` where it has an answer.
+    All get checked input (canonical float32 CSR, ``1 <= k <= n_labels_``) and
     see rows as ``_see_rows`` says. Parameters are set in ``__init__``, constrained by ``_parameters`` and never changed
     by ``fit``; what ``fit`` learns ends in ``_`` and is what ``save`` keeps. The same ``random_state`` gives the same
     bits for every ``n_jobs``. Nothing is ever densified to rows × labels.
@@ -89,10 +89,7 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
             self.label_counts_ = label_counts(Y)
             self.rows_ = self._see_rows(X)
             seen = self.rows_(X)
-            if weight is None:
-                self._fit(seen, Y)
-            else:
-                self._fit_weighted(seen, Y, weight)
+            self._fit(seen, Y, weight)
             self.rule_ = self._learn_rule(seen, Y)
         except BaseException:
             # Ctrl-C or an error leaves what was there: an unfitted model, or the old fit.
@@ -234,16 +231,9 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
             check_features(X, n_features=self.n_features_in_, allow_no_rows=True, owner=type(self).__name__)
         )
 
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
-        """Learn from checked input; set attributes that end in ``_``."""
-        self._fit_weighted(X, Y, None)
-
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
-        """Learn where row i counts ``weight[i]`` > 0 times; None: each counts once."""
-        raise Unsupported(
-            f"sample_weight was given, but {type(self).__name__} cannot weigh rows, only leave out those of weight 0; "
-            "repeat the rows that should count more"
-        )
+    @abstractmethod
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+        """Learn from checked input; set attributes that end in ``_``. Row i counts ``weight[i]`` > 0 times, or once."""
 
     def _check_updates(self) -> None:
         """Refuse an update that this model, or one that it is made of, cannot do; said before any work."""

@@ -46,14 +46,14 @@ class Popularity(XMCModel):
         frequency = check_exact("frequency_", self.frequency_, np.float32, ranking.shape)
         check_monotone("frequency_, read backwards,", check_range("frequency_", frequency, 0, 1)[::-1])
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         if weight is None:
             self._keep(self.label_counts_, X.shape[0])
         else:
             self._keep(np.asarray(weight @ Y).ravel(), weight.sum())
 
     def _update(self, change: Change) -> int:
-        self._fit(change.X, change.Y)
+        self._fit(change.X, change.Y, None)
         return change.touched.size
 
     def _keep(self, counts: np.ndarray, n_rows: float) -> None:
@@ -95,7 +95,7 @@ class Centroid(SparseLinear):
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         # A mean does not mind a common factor; without one, large weights could leave float32.
         Y = Y if weight is None else scaled_rows(Y, weight / weight.max())
         means = unit_rows(sparse.csr_array(Y.T.tocsr() @ X))
@@ -104,7 +104,7 @@ class Centroid(SparseLinear):
 
     def _update(self, change: Change) -> int:
         # One sparse product; a mean of the same rows has the same bits.
-        self._fit(change.X, change.Y)
+        self._fit(change.X, change.Y, None)
         return change.touched.size
 
 
@@ -150,7 +150,7 @@ class NearestRows(XMCModel):
         check_matrix("neighbours_", self.neighbours_, (self._n_seen, numbers.size))
         check_range("labels_.data", check_matrix("labels_", self.labels_, (numbers.size, self.n_labels_)).data, 0, 1)
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         self.row_numbers_ = np.flatnonzero(np.diff(Y.indptr))
         self.neighbours_ = sparse.csr_array(X[self.row_numbers_].T.tocsr())
         self.labels_ = sparse.csr_array(Y[self.row_numbers_])
@@ -159,7 +159,7 @@ class NearestRows(XMCModel):
             self.labels_ = scaled_rows(self.labels_, weight[self.row_numbers_] / weight.max())
 
     def _update(self, change: Change) -> int:
-        self._fit(change.X, change.Y)
+        self._fit(change.X, change.Y, None)
         return change.touched.size
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:

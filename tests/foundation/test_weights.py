@@ -39,9 +39,8 @@ from tailwise import (
     TailAugmented,
     TradeOff,
 )
-from tailwise.base import TopK, XMCModel
 from tailwise.embedding.binary_network import BinaryNetwork
-from tailwise.errors import InvalidInput, Unsupported
+from tailwise.errors import InvalidInput
 from tailwise.forest.tail_centroids import TailCentroids
 from tailwise.tail.calibrated import fit_curve
 from tailwise.tail.lpsr import labels_that_serve
@@ -220,26 +219,6 @@ def test_wrong_weights_are_refused(weight, message):
     for fit in (Centroid().fit, TailCentroids().fit, Tagger(Centroid()).fit):
         with pytest.raises(InvalidInput, match=message):
             fit(X, Y, sample_weight=weight)
-
-
-class Constant(XMCModel):
-    """A model that somebody wrote, and that cannot weigh rows."""
-
-    def _fit(self, X, Y):
-        self.n_rows_ = X.shape[0]
-
-    def _predict_topk(self, X, k):
-        return TopK(np.zeros((X.shape[0], k), np.int32), np.zeros((X.shape[0], k), np.float32))
-
-
-def test_a_model_that_cannot_weigh_rows_says_so_but_can_leave_them_out():
-    weight = np.ones(120)
-    weight[:20] = 0
-    assert Constant().fit(X, Y, sample_weight=weight).n_rows_ == 100
-    weight[20] = 2
-    for model in (Constant(), PropensityReranker(Constant())):
-        with pytest.raises(Unsupported, match=r"Constant cannot weigh rows.*repeat the rows"):
-            model.fit(X, Y, sample_weight=weight)
 
 
 def test_a_tagger_passes_weights_on():

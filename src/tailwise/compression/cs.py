@@ -97,7 +97,7 @@ class CS(XMCModel):
     def _ranked(self) -> np.ndarray:
         return np.flatnonzero(self.label_counts_)
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         rng = as_rng(self.random_state)
         vectors = rng.standard_normal((self._ranked.size, self.dim), np.float32)
         unit_length(vectors)

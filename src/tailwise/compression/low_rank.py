@@ -72,7 +72,7 @@ class LowRank(XMCModel):
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         rows = CentredRows(X, weight)
         with ONE_BLAS_THREAD:
             W, H, b = self._factor(rows, rows.scaled(labels_with_rows(Y, self._ranked)))

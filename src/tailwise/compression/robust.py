@@ -100,7 +100,7 @@ class RobustXML(XMCModel):
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         ranked = np.flatnonzero(self.label_counts_)
         rows = CentredRows(X, weight)
         Y = rows.scaled(labels_with_rows(Y, ranked))

@@ -163,7 +163,7 @@ class SLEEC(XMCModel):
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         self.row_numbers_ = np.flatnonzero(np.diff(Y.indptr))
         X, self.labels_ = sparse.csr_array(X[self.row_numbers_]), sparse.csr_array(Y[self.row_numbers_])
         similar = unit_rows(self.labels_)

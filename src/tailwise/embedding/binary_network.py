@@ -127,7 +127,7 @@ class BinaryNetwork(XMCModel):
         blocks = self._map_scores(self._seen(X), lambda scores, start: scores)
         return np.concatenate([np.empty((0, self.n_labels_), np.float32), *blocks])
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         rng = as_rng(self.random_state)
         needed = self.correction != "none"
         loss = correct(self.loss, self.correction, resolve_propensity(self.propensity, Y) if needed else 1.0)

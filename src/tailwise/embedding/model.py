@@ -77,7 +77,7 @@ class TwoTowerModel(VectorModel):
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         require_torch(type(self).__name__)
         # Not at the top, because it imports torch, and predicting does without.
         from tailwise.embedding.run import TwoTowerRun

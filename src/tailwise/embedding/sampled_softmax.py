@@ -132,13 +132,13 @@ class SampledSoftmax(TwoTowerModel):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         if self.sampler is not None and self.loss not in ("softmax", "contrastive"):
             raise InvalidInput(
                 f"loss={self.loss!r} sums over every label, but sampler={self.sampler!r} draws some; pass "
                 f"sampler=None, or loss='softmax' with weighting=weights_for({self.loss!r}, {self.sampler!r}, prior)"
             )
-        super()._fit_weighted(X, Y, weight)
+        super()._fit(X, Y, weight)
 
     @property
     def on_sphere(self) -> bool:

@@ -106,7 +106,7 @@ class WSABIE(VectorModel):
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         rng = as_rng(self.random_state)
         known = np.flatnonzero(self.label_counts_ > 0)
         rows, labels = csr_parts(X), csr_parts(sparse.csr_array(Y[:, known]))

@@ -109,7 +109,7 @@ class FastXML(XMCModel):
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH._replace(weights=idf_weights(X) if self.idf else None)
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         settings = GrowSettings(
             int(self.max_leaf), int(self.labels_per_leaf), float(self.C), float(self.tol), int(self.max_iter)
         )

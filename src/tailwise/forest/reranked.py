@@ -80,7 +80,7 @@ class PfastreXML(XMCModel):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         own = self.get_params(deep=False)
         self.centroids_ = (TailCentroids() if self.centroids is None else clone(self.centroids)).fit(X, Y, weight)
         self.forest_ = PfastXML(**{name: own[name] for name in constraints_of(PfastXML)}).fit(X, Y, weight)

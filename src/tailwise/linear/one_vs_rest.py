@@ -105,7 +105,7 @@ class OneVsRest(LinearModel):
         assert self.C is not None
         return self.C
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         weight = np.ones(X.shape[0]) if weight is None else weight
         self.C_ = self._cost()
         self.solved_rows_ = None

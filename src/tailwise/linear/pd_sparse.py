@@ -121,7 +121,7 @@ class PDSparse(LinearModel):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         rng = as_rng(self.random_state)
         fraction = self.validation_fraction if self.early_stopping else 0.0
         propensity = resolve_propensity(self.propensity, Y) if self.early_stopping else None

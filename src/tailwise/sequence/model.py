@@ -89,7 +89,7 @@ class SequenceModel(XMCModel):
     def _prepare(self, X: sparse.csr_array, Y: sparse.csr_array) -> None:
         """Set what the network needs besides parameters."""
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         require_torch(type(self).__name__)
         # Not at the top, because it imports torch, and reading the help needs none.
         from tailwise.sequence.run import SequenceRun

@@ -120,7 +120,7 @@ class TailAugmented(Wrapper):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         seen = np.flatnonzero(self.label_counts_)
         by_frequency = seen[np.lexsort((seen, -self.label_counts_[seen]))]
         n_head = int(np.ceil(self.tau * by_frequency.size))

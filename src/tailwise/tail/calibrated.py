@@ -190,7 +190,7 @@ class Calibrated(Wrapper):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         self.base_ = self._fresh_base().fit(X, Y, weight)
         width = min(self.n_candidates, self.n_labels_)
         folds = split_folds(Y, self.n_folds, self.random_state, self.n_rows)

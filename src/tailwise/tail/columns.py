@@ -124,7 +124,7 @@ class Columns(Wrapper):
             raise InvalidInput(f"columns={self.columns!r} end at {last:,}, but X has {X.shape[1]:,} features")
         return RowView(columns=_flat(self.columns))
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         self.base_ = self._fresh_base().fit(X, Y, weight)
 
     def _update(self, change: Change) -> int:

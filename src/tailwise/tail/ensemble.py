@@ -68,7 +68,7 @@ class Ensemble(Committee):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         candidates = self._fit_members(X, Y, weight).candidates
         counted = np.ones(candidates.labels.size) if weight is None else weight[candidates.rows]
         hits = candidates.are_hits(Y)

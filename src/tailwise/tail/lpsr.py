@@ -92,7 +92,7 @@ class LPSR(Wrapper):
         """As the wrapped model."""
         return bool(self.base.scores_are_probabilities)
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         self.base_ = self._fresh_base().fit(X, Y, weight)
         self.partition_ = partition_rows(X, self.n_partitions, as_rng(self.random_state), weight)
         parts = self.partition_.of(X, n_jobs=self.n_jobs)

@@ -130,7 +130,7 @@ class RankNet(Wrapper):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         rng = as_rng(self.random_state)
         gains = resolve_propensity(self.propensity, Y) ** -self.tail
         self.gains_ = (gains / gains.max()).astype(np.float32)

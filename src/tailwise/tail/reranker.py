@@ -71,7 +71,7 @@ class PropensityReranker(Wrapper):
         self.n_candidates = n_candidates
         self.n_jobs = n_jobs
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         self.inverse_propensity_ = 1.0 / resolve_propensity(self.propensity, Y)
         self.tail_ = self._choose_tail(X, Y, weight)
         self.base_ = self._fresh_base().fit(X, Y, weight)
@@ -152,7 +152,7 @@ class CentroidReranker(Wrapper):
         self.n_candidates = n_candidates
         self.n_jobs = n_jobs
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         self.centroids_ = self._average(X, Y, weight)
         self.base_ = self._fresh_base().fit(X, Y, weight)
 

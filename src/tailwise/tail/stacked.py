@@ -100,7 +100,7 @@ class Stacked(Committee):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         candidates, described, seen = self._fit_members(X, Y, weight)
         hits = candidates.are_hits(Y)
         kept, weights = self._sample(candidates, hits)

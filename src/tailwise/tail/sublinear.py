@@ -52,7 +52,7 @@ class Sublinear(Wrapper):
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return RowView(power=self.power, unit=True)
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         self.base_ = self._fresh_base().fit(X, Y, weight)
 
     def _update(self, change: Change) -> int:

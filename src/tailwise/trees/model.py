@@ -91,7 +91,7 @@ class LabelTreeModel(XMCModel):
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH if self.normalize else AS_THEY_ARE
 
-    def _fit_weighted(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         weight = np.ones(X.shape[0]) if weight is None else weight
         if self.tree is None:
             seeds = as_rng(self.random_state).integers(2**31, size=self.n_trees).tolist()
