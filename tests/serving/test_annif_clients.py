@@ -98,7 +98,7 @@ def test_our_backend_within_annif(annif, models, tmp_path):
     (tmp_path / "train.tsv").write_text("\n".join(lines))
     own = (
         "[trained]\nname=Trained\nlanguage=en\nbackend=tailwise\nvocab=subjects(en)\nkind=dismec\n"
-        "keep_training_data=true\n"
+        "keep_training_data=true\nallow_learn=true\n"
     )
     annif(own, "train", "trained", "train.tsv")
     assert suggestions(annif(own, "suggest", "trained", stdin=TEXT))[0][0] == uri("fish")
