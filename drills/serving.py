@@ -69,7 +69,7 @@ def drill(count: int, folder: Path) -> Iterator[Outcome]:
         oldest = _workers(process.pid)[0]
         stop, lock = threading.Event(), threading.Lock()
         threads = [
-            threading.Thread(target=_ask_on, args=(port, stop, lock, known, answers, nonsense, seed))
+            threading.Thread(target=_ask_on, args=(port, stop, lock, known, answers, nonsense, seed), daemon=True)
             for seed in range(_CLIENTS)
         ]
         for one in threads:
@@ -168,7 +168,7 @@ def _disturb(
             versions[turn % 2].save(model)
             if turn % 5 == 0:
                 manifest = model / "manifest.json"
-                manifest.write_text(manifest.read_text()[:-100])
+                manifest.write_text(manifest.read_text().replace('"tailwise_version": "', '"tailwise_version": "9', 1))
             os.kill(pid, signal.SIGHUP)
             reloads.count("intact")
             next_reload = time.monotonic() + _RELOAD_SECONDS
