@@ -234,16 +234,12 @@ def apply(
 ) -> None:
     """Write DATA with confirmed labels added and rejected ones removed, and beside it who said so and when.
 
-    <<<<<<< HEAD
-        NAME.changes.csv has every judged pair, NAME.unchecked.csv the probably missing labels that nobody has judged.
+    A file of texts keeps all its columns, and rows that nobody changed stay as they are. NAME.changes.csv has every
+    judged pair, NAME.unchecked.csv the probably missing labels that nobody has judged.
 
-        Example:
+    Example:
 
-        tailwise audit apply my-audit records.jsonl -o better.jsonl
-    =======
-        A file of texts keeps all its columns, and rows that nobody changed stay as they are. NAME.changes.csv has every
-        judged pair, NAME.unchecked.csv the probably missing labels that nobody has judged.
-    >>>>>>> 7bfd92add6f2e0717a64b87409863021baf06f9c
+    tailwise audit apply my-audit records.jsonl -o better.jsonl
     """
     output.set_up(quiet, jobs)
     from tailwise.atomic import told_when_unwritable
