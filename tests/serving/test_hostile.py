@@ -79,6 +79,14 @@ def test_what_breaks_is_logged_and_told_to_nobody(client, monkeypatch, caplog):
     assert "a secret" in caplog.text
 
 
+@pytest.mark.parametrize("asked", [True, False])
+def test_texts_are_logged_where_that_is_asked_for(models, caplog, asked):
+    caplog.set_level("INFO", logger="tailwise")
+    with client_of(models, log_texts=asked) as one:
+        assert one.post(f"{PROJECT}/suggest", data={"text": "a rare cod"}).status_code == 200
+    assert [record.texts for record in caplog.records if record.msg == "texts"] == [["a rare cod"]] * asked
+
+
 def test_one_wrong_text_does_not_spoil_the_batch(client, monkeypatch):
     from tailwise import Tagger
 

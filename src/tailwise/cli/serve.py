@@ -51,6 +51,9 @@ def serve(
         bool, typer.Option("--check", help="Say what would be served and what memory it takes, and end.")
     ] = False,
     log_texts: Annotated[bool, typer.Option("--log-texts", help="Write texts of requests to the log.")] = False,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Threads of each worker; 1, as workers have a core each.")
+    ] = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
@@ -64,7 +67,7 @@ def serve(
 
     curl -d 'text=Catalytic oxidation of cerium' http://127.0.0.1:5000/v1/projects/my-model/suggest
     """
-    output.set_up(quiet)
+    output.set_up(quiet, jobs)
     from tailwise.errors import import_extra
 
     for module in ("starlette", "uvicorn", "httptools", "multipart", "prometheus_client", "jsonschema"):
@@ -77,6 +80,7 @@ def serve(
         host=host,
         port=port,
         workers=workers,
+        jobs=jobs,
         private=token,
         allow_learn=allow_learn,
         log_texts=log_texts,

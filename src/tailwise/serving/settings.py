@@ -41,6 +41,8 @@ class Settings:
     port: int = 5000
     workers: int | None = None
     """None is one a core."""
+    jobs: int = 1
+    """Threads of each worker."""
     token: str | None = field(default=None, repr=False)
     private: bool = False
     """Whether reads need the token too."""
@@ -59,13 +61,14 @@ class Settings:
     watch_seconds: float = 1.0
     """How often folders are looked at for another model."""
     log_texts: bool = False
+    """Whether texts that labels are suggested for are written to the log."""
 
     def checked(self) -> Settings:
         """These settings, refused where a value makes no sense."""
         check_number("port", self.port, integer=True, low=0, high=65_535)
         if self.workers is not None:
             check_number("workers", self.workers, integer=True, low=1, high=1024)
-        for name in ("max_body", "max_waiting", "max_batch"):
+        for name in ("jobs", "max_body", "max_waiting", "max_batch"):
             check_number(name, getattr(self, name), integer=True, low=1)
         for name in ("batch_ms", "request_seconds", "watch_seconds"):
             check_number(name, getattr(self, name), low=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,8 @@ from tailwise.serving.served import Served
 from tailwise.tail.reranker import gains
 from tailwise.tail.wrapper import as_probabilities
 from tailwise.text.language import detect_language
+
+_log = logging.getLogger("tailwise.serving.texts")
 
 MOST_RESULTS = 1000
 """More are not given, whatever limit is asked for."""
@@ -50,6 +53,8 @@ async def rank(call: Call, served: Served, texts: list[Text], wish: Wish) -> lis
     except InvalidInput as error:
         raise Problem(400, str(error)) from error
     call.service.metrics.suggested(served.id, len(texts))
+    if call.service.settings.log_texts:
+        _log.info("texts", extra={"project": served.id, "texts": texts})
     return found
 
 

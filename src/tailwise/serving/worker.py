@@ -76,8 +76,7 @@ def main(settings: Settings, listening: socket.socket, mouth: int) -> int:
     """Open the models and answer; returns the exit status of the process."""
     set_up_logs()
     set_progress(False)
-    # Workers have a core each.
-    set_jobs(1)
+    set_jobs(settings.jobs)
     try:
         asyncio.run(serve(settings, listening, mouth))
     except (TailwiseError, OSError) as error:
