@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable
 from copy import copy
 from itertools import pairwise
@@ -14,7 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
 from tailwise import persistence
-from tailwise.assigning import UTILITY, Rule, relevance, worth_most
+from tailwise.assigning import Rule
 from tailwise.base import TopK, XMCModel
 from tailwise.by_size import MODEL_OR_NAME, BySize
 from tailwise.changes import join_rows
@@ -24,7 +23,6 @@ from tailwise.display import describe
 from tailwise.errors import InvalidInput, NotFitted, Unsupported
 from tailwise.explanation import Explanation
 from tailwise.label_lists import encode_labels, indicator
-from tailwise.label_sets import N_CANDIDATES, LabelSets
 from tailwise.models import make_model
 from tailwise.parameters import Component, Flag, Number, OrNone, check_parameters
 from tailwise.persistence.checks import (
@@ -40,10 +38,11 @@ from tailwise.propensity import JainPropensity, Propensity
 from tailwise.tail.columns import resolve_groups, with_more_columns
 from tailwise.text.effort import EFFORT, compose, plan_features, plan_model
 from tailwise.text.features import TextFeatures
+from tailwise.text.named_labels import NamedLabels, names_of
 from tailwise.text.parts import TEXT_ROWS
 from tailwise.text.rows import KnownLabels, TextRows, more_ranges
 from tailwise.text.sequences import Sequences
-from tailwise.text.suggestions import RARITIES, Suggestion, Suggestions, rarity
+from tailwise.text.suggestions import RARITIES, rarity
 from tailwise.text.training_data import TrainingData
 from tailwise.validation import check_number, check_sample_weight, label_counts
 from tailwise.vocabulary import Changes, LabelRules, Vocabulary
@@ -54,7 +53,7 @@ MAKERS: dict[str, type[TextRows]] = {"terms": TextFeatures, "sequences": Sequenc
 """What makes rows of texts, by what a model ``reads``."""
 
 
-class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
+class Tagger(NamedLabels, persistence.Saveable, BaseEstimator):
     """Learns from texts with labels and suggests labels, by name, for new texts.
 
     Parameters
@@ -181,10 +180,10 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
             raise InvalidInput("no row has a label; a model needs rows with labels to learn from")
         if len(ids) != Y.shape[1] or len(set(ids)) != len(ids):
             raise InvalidInput(f"label_ids has {len(set(ids)):,} distinct entries but there are {Y.shape[1]:,} labels")
-        label_names = _names_of(ids, vocab if names is None else names)
+        label_names = names_of(ids, vocab if names is None else names)
         if not numeric and vocab is not None and self._finds_labels():
             Y, ids = _widened(Y, ids, vocab)
-            label_names += _names_of(ids[len(label_names) :], vocab)
+            label_names += names_of(ids[len(label_names) :], vocab)
         if self.rules is not None:
             self.rules.mask(Labels(ids, label_names, label_counts(sparse.csr_array(Y)), vocab))
         if numeric:
@@ -255,7 +254,7 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         self.features_, self.propensity_, self.n_samples_ = features, propensity, change.Y.shape[0]
         self.row_digests_ = np.union1d(self.row_digests_, digests[digests != 0])
         known_names = self.vocabulary_ if names is None else names
-        self.label_names_ = self.label_names_ + _names_of(own[len(self.label_ids_) :], known_names)
+        self.label_names_ = self.label_names_ + names_of(own[len(self.label_ids_) :], known_names)
         self.label_ids_ = own
         if self.training_ is not None or self.keep_training_data:
             self.training_ = TrainingData(change.X, change.Y, np.append(training.digests, digests[new]))
@@ -366,10 +365,6 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
             self.model_.predict_topk(X, k) if allowed is None else allowed_topk(self.model_.predict_topk, X, k, allowed)
         )
 
-    def labels(self) -> Labels:
-        """The labels as rules see them: ids, names, training rows, and the vocabulary."""
-        return Labels(self.label_ids_, self.label_names_, self.label_counts_, self.vocabulary_)
-
     def update_vocabulary(self, new: Vocabulary) -> Changes | None:
         """Take another version of the vocabulary: columns stay, names change, and what is gone is deprecated.
 
@@ -378,7 +373,7 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         self._check_is_fitted()
         old = self.vocabulary_
         merged = new if old is None else old.updated(new)
-        names = _names_of(self.label_ids_, merged)
+        names = names_of(self.label_ids_, merged)
         rules = (
             None if self.rules is None else self.rules.mask(Labels(self.label_ids_, names, self.label_counts_, merged))
         )
@@ -401,72 +396,9 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
         return self.model_.rule_
 
     @property
-    def label_names_in_(self) -> np.ndarray:
-        """``label_ids_`` as an array: the columns of what ``predict`` gives."""
-        return np.asarray(self.label_ids_, dtype=np.str_)
-
-    @property
-    def label_counts_(self) -> np.ndarray:
+    def label_counts_(self) -> np.ndarray:  # type: ignore[override]
         """How many training rows carry each label."""
         return self.model_.label_counts_
-
-    def names_in(self, language: str | None = None) -> list[str]:
-        """What the labels are called, in order: ``label_names_``, or the vocabulary's names in ``language``."""
-        if language is None:
-            return self.label_names_
-        if self.vocabulary_ is None:
-            raise InvalidInput(f"language={language!r}: this model has no vocabulary; train it with one")
-        return _names_of(self.label_ids_, self.vocabulary_, language, self.label_names_)
-
-    def suggest(
-        self, texts: Any, k: int = 5, *, rules: LabelRules | None = None, language: str | None = None
-    ) -> Suggestions:
-        """The ``k`` best labels of each text: name (in ``language``), id, score and rarity, best first.
-
-        ``rules`` are for this call alone, beside those of the tagger.
-        """
-        return self._named(self.predict_topk(texts, k, rules=rules), language)
-
-    def assign(
-        self,
-        texts: Any,
-        utility: str = "f1",
-        *,
-        missing: bool = False,
-        rules: LabelRules | None = None,
-        language: str | None = None,
-    ) -> Suggestions:
-        """The set of labels of each text that is expected to be worth most: as many as the text calls for.
-
-        ``utility`` is ``"f1"`` (``"f0.5"``, ``"f2"``), ``"jaccard"``, ``"precision>=0.8"`` or ``"recall>=0.8"``; scores
-        must be probabilities. With ``missing`` they are divided by ``propensity_``: what counts is that a label is
-        right, not that somebody would have recorded it, and rare labels come more often. ``rules`` and ``language`` are
-        those of :meth:`suggest`.
-
-        >>> from tailwise import NearestRows
-        >>> texts, labels = ["tax law", "sea fish", "fish law"], [["law"], ["fish"], ["law", "fish"]]
-        >>> tagger = Tagger(NearestRows(), features=TextFeatures(min_df=1)).fit(texts, labels)
-        >>> [[s.name for s in found] for found in tagger.assign(["tax", "fish law"])]
-        [['law'], ['fish', 'law']]
-        """
-        UTILITY.check("utility", utility)
-        self._check_is_fitted()
-        self._check_probabilities(f"utility={utility!r}")
-        top = self.predict_topk(texts, min(N_CANDIDATES, self.n_labels_), rules=rules)
-        if missing:
-            top = relevance(top, self.propensity_.propensity_)
-        return self._named(worth_most(top, utility), language)
-
-    def _named(self, topk: TopK, language: str | None) -> Suggestions:
-        names = self.names_in(language)
-        return Suggestions(
-            [
-                Suggestion(names[label], self.label_ids_[label], score, RARITIES[self.rarity_[label]])
-                for label, score in zip(labels, scores, strict=True)
-                if label >= 0
-            ]
-            for labels, scores in zip(topk.labels.tolist(), topk.scores.tolist(), strict=True)
-        )
 
     def explain(self, text: Any, label: str | int) -> Explanation:
         """Why ``text`` gets ``label`` with its score, as the model explains it; features have their words for names.
@@ -493,27 +425,6 @@ class Tagger(LabelSets, persistence.Saveable, BaseEstimator):
             return why._replace(parts=tuple(parts))
 
         return named(why)
-
-    def find_label(self, label: str | int) -> int:
-        """The column of a label given by id, name or column number; a wrong name is answered with near ones."""
-        self._check_is_fitted()
-        if isinstance(label, int | np.integer):
-            if 0 <= label < len(self.label_ids_):
-                return int(label)
-            raise InvalidInput(f"label={label} is not a column: there are {len(self.label_ids_):,} labels")
-        for known in (self.label_ids_, self.label_names_):
-            if label in known:
-                return known.index(label)
-        lowered = [name.lower() for name in self.label_names_]
-        if lowered.count(label.lower()) == 1:
-            return lowered.index(label.lower())
-        called = None if self.vocabulary_ is None else self.vocabulary_.find(label)
-        if called in self.label_ids_:
-            return self.label_ids_.index(called)
-        near = difflib.get_close_matches(label.lower(), lowered, 3, 0.5)
-        close = [self.label_names_[lowered.index(name)] for name in near]
-        hint = f"did you mean {', '.join(map(repr, close))}?" if close else "see label_names_ for those that were"
-        raise InvalidInput(f"the label {label!r} was never seen in training; {hint}")
 
     def _check_state(self) -> None:
         check_parameters(self)
@@ -568,18 +479,3 @@ def _widened(Y: sparse.csr_array, ids: list[str], vocab: Vocabulary) -> tuple[sp
     more = [label for label, gone in zip(vocab.ids, vocab.deprecated, strict=True) if label not in known and not gone]
     Y = sparse.csr_array(Y)
     return sparse.csr_array((Y.data, Y.indices, Y.indptr), shape=(Y.shape[0], Y.shape[1] + len(more))), [*ids, *more]
-
-
-def _names_of(ids: list[str], names: Any, language: str | None = None, others: list[str] | None = None) -> list[str]:
-    if names is None:
-        return list(ids)
-    if isinstance(names, Vocabulary):
-        called = names.preferred_names(language)
-        place = names.places(ids).tolist()
-        return [called[p] if p >= 0 else other for p, other in zip(place, others or ids, strict=True)]
-    if isinstance(names, dict):
-        return [str(names.get(label, label)) for label in ids]
-    names = [str(name) for name in names]
-    if len(names) != len(ids):
-        raise InvalidInput(f"names has {len(names):,} entries but there are {len(ids):,} labels")
-    return names
