@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 
 import uvicorn
 
@@ -20,6 +21,7 @@ from tailwise.serving.settings import Settings
 
 BACKLOG = 2048
 READY = b"ready\n"
+_SWITCH_SECONDS = 0.0005
 CANNOT_START = 3
 """The exit status of a worker that cannot open its models."""
 _log = logging.getLogger("tailwise.serving")
@@ -77,6 +79,8 @@ def main(settings: Settings, listening: socket.socket, mouth: int) -> int:
     set_up_logs()
     set_progress(False)
     set_jobs(settings.jobs)
+    # The loop must not wait 5 ms for a thread that ranks to let go of the interpreter.
+    sys.setswitchinterval(_SWITCH_SECONDS)
     try:
         asyncio.run(serve(settings, listening, mouth))
     except (TailwiseError, OSError) as error:
