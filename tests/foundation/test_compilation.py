@@ -95,6 +95,25 @@ def test_a_read_only_install_run_by_somebody_without_a_home(package, tmp_path):
     assert not cached(mine)
 
 
+@pytest.mark.skipif(os.name == "nt" or os.getuid() != 0, reason="only root can become somebody else")
+def test_what_was_compiled_ahead_is_taken_over_where_it_cannot_be_written_to(package, tmp_path):
+    ahead, temporary = tmp_path / "ahead", tmp_path / "tmp"
+    for folder in (ahead, temporary):
+        folder.mkdir()
+    temporary.chmod(0o1777)
+    listen = "import logging; logging.basicConfig(level='INFO')\n" + USE_A_KERNEL
+    first = run(package, listen, NUMBA_CACHE_DIR=str(ahead))
+    assert "compiling random_bits" in first.stderr and cached(ahead)
+    for path in (package, ahead, *ahead.rglob("*")):
+        path.chmod(path.stat().st_mode | 0o055)
+    opened(package)
+    opened(ahead)
+    later = run(package, BECOME_NOBODY + listen, NUMBA_CACHE_DIR=str(ahead), TMPDIR=str(temporary))
+    assert "compiled code is kept in" in later.stderr and "compiling" not in later.stderr
+    assert later.stdout == first.stdout
+    assert len(cached(temporary)) == len(cached(ahead))
+
+
 def spoil(path, how):
     content = path.read_bytes()
     path.write_bytes(

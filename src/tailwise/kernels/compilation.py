@@ -2,7 +2,8 @@
 
 Numba keeps compiled code beside the source, else in the user's cache folder. Where neither can be written to, a folder
 for temporary files serves that belongs to this user alone (its files are pickles, which whoever can write them
-controls), else nothing is kept. Damaged files are told by their digest and compiled anew.
+controls), else nothing is kept; it begins with what ``NUMBA_CACHE_DIR`` has. Damaged files are told by their digest
+and compiled anew.
 
 The logger ``tailwise.kernels`` hears of every function that is compiled, and of a cache that is not where it should be.
 """
@@ -12,8 +13,10 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import shutil
 import stat
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -146,7 +149,23 @@ def _private_folder():
     except OSError:
         return None
     ours = stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and not facts.st_mode & 0o077
-    return folder if ours and os.access(folder, os.W_OK) else None
+    if not ours or not os.access(folder, os.W_OK):
+        return None
+    _take_over(folder)
+    return folder
+
+
+def _take_over(folder):
+    """Begin an empty ``folder`` with what was compiled ahead, in an image for instance, where numba may not write."""
+    if not config.CACHE_DIR or any(folder.iterdir()):
+        return
+    ahead = Path(config.CACHE_DIR)
+    # What is copied by halves, by somebody else just now, is told by its digest.
+    with suppress(OSError):
+        for path in ahead.rglob("*.nb[ic]"):
+            own = folder / path.relative_to(ahead)
+            own.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            shutil.copyfile(path, own)
 
 
 _told: set[str] = set()
