@@ -269,3 +269,12 @@ def test_a_wide_bottleneck_stays_alive():
     X = words.astype(np.float32)
     model = XMLCNN(epochs=8, batch_size=16, early_stopping=False, random_state=0).fit(X, np.eye(40)[labels])
     assert (model.predict_topk(X, 1).labels.ravel() == labels).mean() > 0.9
+
+
+def test_a_network_of_before_is_refused(tmp_path):
+    model = XMLCNN((1,), n_filters=2, word_dim=4, bottleneck=4, epochs=1, early_stopping=False, random_state=0)
+    model.fit(sparse.csr_array([[1.0, 2.0], [3.0, 1.0]]), sparse.csr_array([[1, 0], [0, 1]]))
+    del model.pooling_
+    with pytest.raises(ModelFileError, match="older network; train the model again"):
+        model.save(tmp_path / "m")
+        tailwise.load(tmp_path / "m")

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from scipy import sparse
+
 from tailwise.embedding.constraints import Widths
 from tailwise.parameters import Integer, Number
+from tailwise.persistence.checks import check_that
 from tailwise.sequence.model import SequenceModel
+
+_POOLING = "normalised by parts of the text"
 
 
 class XMLCNN(SequenceModel):
@@ -138,3 +144,14 @@ class XMLCNN(SequenceModel):
         from tailwise.sequence.convolutions import Convolutions
 
         return Convolutions(self, n_labels)
+
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+        super()._fit(X, Y, weight)
+        self.pooling_ = _POOLING
+
+    def _check_state(self) -> None:
+        # The weights alone do not tell: an older network has the same shapes, and answers otherwise than it learnt.
+        check_that(
+            getattr(self, "pooling_", None) == _POOLING, "pooling_ is of an older network; train the model again"
+        )
+        super()._check_state()
