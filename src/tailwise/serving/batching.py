@@ -96,7 +96,7 @@ class Lane:
     """One thread and the questions that wait for it."""
 
     def __init__(self, name: str, max_batch: int, window: float, on_batch: Callable[[int], Any]) -> None:
-        self.pool = ThreadPoolExecutor(1, thread_name_prefix=f"tailwise_{name}")
+        self.pool = ThreadPoolExecutor(1, thread_name_prefix=f"serving-{name}")
         self.waiting: deque[tuple[Question, asyncio.Future[Ranking]]] = deque()
         self._max_batch, self._window, self._on_batch = max_batch, window, on_batch
         self._expected = 1
