@@ -250,7 +250,7 @@ def test_a_report_that_cannot_be_written_leaves_the_old_one(run, corpus, model, 
 
 
 def test_control_c_leaves_nothing_half_written(run, corpus, tmp_path, monkeypatch):
-    def interrupt(self, X, Y):
+    def interrupt(self, X, Y, weight):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(tailwise.Centroid, "_fit", interrupt)
@@ -283,7 +283,7 @@ import hashlib, sys, tailwise
 from tailwise.atomic import temporary_folder
 from tailwise.cli import main
 from tailwise.parallel import map_blocks
-def work(self, X, Y):
+def work(self, X, Y, weight):
     with temporary_folder(sys.argv[4] + "-scratch"):
         print("ready", flush=True)
         if self.n_jobs == 1:
@@ -377,7 +377,7 @@ def test_an_unknown_data_set(run):
 
 
 def test_too_little_memory_is_told(run, corpus, tmp_path, monkeypatch):
-    def exhaust(self, X, Y):
+    def exhaust(self, X, Y, weight):
         raise MemoryError
 
     monkeypatch.setattr(tailwise.Centroid, "_fit", exhaust)
@@ -386,7 +386,7 @@ def test_too_little_memory_is_told(run, corpus, tmp_path, monkeypatch):
 
 
 def test_a_bug_keeps_its_traceback(run, corpus, tmp_path, monkeypatch):
-    def fail(self, X, Y):
+    def fail(self, X, Y, weight):
         raise RuntimeError("unexpected")
 
     monkeypatch.setattr(tailwise.Centroid, "_fit", fail)

@@ -16,7 +16,7 @@ from .conftest import tagger
 SUGGEST = "/v1/projects/subjects/suggest"
 
 
-def until(holds, seconds=30):
+def until(holds, seconds=120):
     """Wait until it holds."""
     deadline = time.monotonic() + seconds
     while not holds():
@@ -58,7 +58,7 @@ def test_replacing_models_under_load_fails_no_request_and_mixes_no_answer(copied
     try:
         for done, name in enumerate(("new", "old", "new"), start=1):
             versions[name].save(copied / "subjects")
-            until(lambda: counted(service, 'tailwise_model_changes_total{change="replaced"') == 2 * done)  # noqa: B023
+            until(lambda: counted(service, 'tailwise_model_changes_total{change="replaced"') >= 2 * done)  # noqa: B023
     finally:
         stop.set()
         for one in threads:
