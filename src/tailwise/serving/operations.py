@@ -67,7 +67,8 @@ class Operation:
             request.scope["operation"] = self.name
             service.check_access(request, self.access)
             query = as_schema(dict(request.query_params), self.query)
-            check(query_validator, query, "the query")
+            if query or "required" in self.query:
+                check(query_validator, query, "the query")
             body = None
             if self.body:
                 settings = service.settings
