@@ -16,10 +16,10 @@ CPU-ms are of the server's processes, for each answer: what stays the same on a 
 
 from __future__ import annotations
 
-import asyncio
 import json
 import lzma
 import os
+import selectors
 import signal
 import socket
 import subprocess
@@ -43,6 +43,7 @@ QUESTION = "How many suggestions a second does the service give, beside Annif wi
 CLIENTS = (1, 8, 64)
 _TEXTS = 400
 _START_SECONDS = 120.0
+_ANSWER_SECONDS = 60.0
 
 
 def main(arguments: list[str]) -> None:
@@ -185,7 +186,7 @@ def measure(
         _warm(port, target, texts, workers)
         for clients in CLIENTS:
             used = _cpu_seconds(server.process.pid)
-            figures = asyncio.run(_load(port, target, texts, clients, seconds))
+            figures = _load(port, target, texts, clients, seconds)
             figures["CPU-ms"] = 1000 * (_cpu_seconds(server.process.pid) - used) / max(1, figures["answers"])
             found[f"{clients} clients"] = figures
             times = f"p50 {figures['p50 ms']:7.1f} ms  p99 {figures['p99 ms']:7.1f} ms"
@@ -228,35 +229,61 @@ def _request(target: str, body: bytes) -> bytes:
     return head.encode() + body
 
 
-async def _load(port: int, target: str, texts: list[bytes], clients: int, seconds: float) -> dict[str, Any]:
-    """So many clients, each asking again when it is answered, on connections that stay open."""
+def _load(port: int, target: str, texts: list[bytes], clients: int, seconds: float) -> dict[str, Any]:
+    """So many clients, each asking again when it is answered, on connections that stay open.
+
+    Plain sockets and one selector: the cores are shared with the server, and what the client takes is missing there.
+    """
     requests = [_request(target, text) for text in texts]
-    end = time.perf_counter() + seconds
     times: list[float] = []
     failed = 0
+    waiting: dict[socket.socket, Asked] = {}
+    with selectors.DefaultSelector() as ready:
 
-    async def ask(number: int) -> None:
-        nonlocal failed
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        place = number * 7919
-        while (begun := time.perf_counter()) < end:
-            writer.write(requests[place % len(requests)])
-            place += 1
-            try:
-                async with asyncio.timeout(60):
-                    status = await _answer(reader)
-            except (OSError, TimeoutError, asyncio.IncompleteReadError):
-                failed += 1
-                reader, writer = await asyncio.open_connection("127.0.0.1", port)
-                continue
-            if status == 200:
-                times.append(time.perf_counter() - begun)
-            else:
-                failed += 1
-        writer.close()
+        def ask(number: int, connection: socket.socket | None = None, place: int = 0) -> None:
+            if connection is None:
+                connection = socket.create_connection(("127.0.0.1", port))
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                ready.register(connection, selectors.EVENT_READ)
+            waiting[connection] = Asked(number, place, time.perf_counter(), bytearray())
+            connection.sendall(requests[(7919 * number + place) % len(requests)])
 
-    begun = time.perf_counter()
-    await asyncio.gather(*(ask(number) for number in range(clients)))
+        def leave(connection: socket.socket) -> None:
+            ready.unregister(connection)
+            connection.close()
+
+        begun = time.perf_counter()
+        end, patience = begun + seconds, begun + seconds + _ANSWER_SECONDS
+        for number in range(clients):
+            ask(number)
+        while waiting and (now := time.perf_counter()) < patience:
+            for key, _ in ready.select(patience - now):
+                connection = key.fileobj
+                assert isinstance(connection, socket.socket)
+                asked = waiting.pop(connection)
+                try:
+                    came = connection.recv(1 << 20)
+                except OSError:
+                    came = b""
+                asked.got.extend(came)
+                status = _status(asked.got)
+                if came and status is None:
+                    waiting[connection] = asked
+                    continue
+                now = time.perf_counter()
+                if status == 200:
+                    times.append(now - asked.since)
+                else:
+                    failed += 1
+                if not came:
+                    leave(connection)
+                if now < end:
+                    ask(asked.number, connection if came else None, asked.place + 1)
+                elif came:
+                    leave(connection)
+        failed += len(waiting)
+        for connection in waiting:
+            leave(connection)
     wall = time.perf_counter() - begun
     milliseconds = 1000 * np.array(times or [np.nan])
     return {
@@ -268,16 +295,28 @@ async def _load(port: int, target: str, texts: list[bytes], clients: int, second
     }
 
 
-async def _answer(reader: asyncio.StreamReader) -> int:
-    head = await reader.readuntil(b"\r\n\r\n")
+class Asked(NamedTuple):
+    """A request that waits for its answer on a connection."""
+
+    number: int
+    """of the client"""
+    place: int
+    """of the request among the client's"""
+    since: float
+    got: bytearray
+
+
+def _status(got: bytearray) -> int | None:
+    """The status of an answer that is whole; None where more is to come."""
+    head, found, body = got.partition(b"\r\n\r\n")
+    if not found:
+        return None
     lowered = head.lower()
     if b"content-length:" in lowered:
-        length = int(lowered.split(b"content-length:")[1].split(b"\r\n")[0])
-        await reader.readexactly(length)
-    else:
-        while size := int((await reader.readuntil(b"\r\n")).split(b";")[0], 16):
-            await reader.readexactly(size + 2)
-        await reader.readuntil(b"\r\n")
+        if len(body) < int(lowered.split(b"content-length:")[1].split(b"\r\n")[0]):
+            return None
+    elif not body.endswith(b"0\r\n\r\n"):
+        return None
     return int(head.split(b" ", 2)[1])
 
 
@@ -286,29 +325,33 @@ def _first_answer(server: Server, port: int, target: str, body: bytes) -> None:
     while time.perf_counter() < deadline:
         server.check()
         try:
-            figures = asyncio.run(_once(port, target, body))
-        except (OSError, asyncio.IncompleteReadError, TimeoutError):
+            status = _once(port, target, body)
+        except OSError:
             time.sleep(0.02)
             continue
-        if figures == 200:
+        if status == 200:
             return
         time.sleep(0.05)
     sys.exit(f"nothing answered at {target} within {_START_SECONDS:g} s")
 
 
-async def _once(port: int, target: str, body: bytes) -> int:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(_request(target, body))
-    async with asyncio.timeout(_START_SECONDS):
-        status = await _answer(reader)
-    writer.close()
+def _once(port: int, target: str, body: bytes) -> int:
+    """The status of one request on a connection of its own."""
+    got = bytearray()
+    with socket.create_connection(("127.0.0.1", port), timeout=_START_SECONDS) as connection:
+        connection.sendall(_request(target, body))
+        while (status := _status(got)) is None:
+            came = connection.recv(1 << 20)
+            if not came:
+                raise ConnectionError("the connection was closed before the answer was whole")
+            got.extend(came)
     return status
 
 
 def _warm(port: int, target: str, texts: list[bytes], workers: int) -> None:
     """Have every worker answer: new connections, until each will have had some."""
     for place in range(12 * workers):
-        asyncio.run(_once(port, target, texts[place % len(texts)]))
+        _once(port, target, texts[place % len(texts)])
 
 
 def _tree(pid: int) -> list[int]:

@@ -75,7 +75,8 @@ class Batcher:
         """The rankings, in order; refused whole where there is no room for all."""
         if self.waiting + len(questions) > self.max_waiting:
             raise overloaded(f"{self.waiting} texts are waiting already; try again in a second")
-        return list(await asyncio.gather(*(self._lane(one).ask(one) for one in questions)))
+        asked = [self._lane(one).ask(one) for one in questions]
+        return [await asked[0]] if len(asked) == 1 else list(await asyncio.gather(*asked))
 
     def _lane(self, question: Question) -> Lane:
         text = question.text
@@ -103,8 +104,8 @@ class Lane:
         self._enough = asyncio.Event()
         self._worker: asyncio.Task[None] | None = None
 
-    async def ask(self, question: Question) -> Ranking:
-        """The answer, together with others."""
+    def ask(self, question: Question) -> asyncio.Future[Ranking]:
+        """The answer that is to come, together with others."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Ranking] = loop.create_future()
         self.waiting.append((question, future))
@@ -112,7 +113,7 @@ class Lane:
             self._enough.set()
         if self._worker is None or self._worker.done():
             self._worker = loop.create_task(self._work_on())
-        return await future
+        return future
 
     async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What the function returns, in this thread."""

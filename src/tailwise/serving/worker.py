@@ -8,18 +8,20 @@ import os
 import signal
 import socket
 import sys
+from typing import cast
 
 import uvicorn
+import uvloop
 
 from tailwise.errors import TailwiseError
 from tailwise.parallel import set_jobs, set_progress
 from tailwise.serving.app import create_app
+from tailwise.serving.door import Connections, Door
 from tailwise.serving.logs import set_up_logs
 from tailwise.serving.protocol import PatientProtocol
 from tailwise.serving.service import Service
 from tailwise.serving.settings import Settings
 
-BACKLOG = 2048
 READY = b"ready\n"
 _SWITCH_SECONDS = 0.0005
 CANNOT_START = 3
@@ -28,38 +30,40 @@ _log = logging.getLogger("tailwise.serving")
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which accepts one connection at a time, so that workers share them evenly."""
+    """uvicorn's server, which takes connections through a door that workers share evenly."""
 
-    def __init__(self, config: uvicorn.Config, mouth: int) -> None:
+    def __init__(self, config: uvicorn.Config, listening: socket.socket, connections: Connections, mouth: int) -> None:
         super().__init__(config)
-        self._mouth = mouth
+        self.server_state.connections = connections
+        self._listening, self._connections, self._mouth = listening, connections, mouth
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen; asyncio takes as many connections at once as its backlog, and the kernel's is set again after."""
-        await super().startup(sockets=sockets)
-        for one in sockets or ():
-            one.listen(BACKLOG)
+        """Listen, and say so."""
+        await super().startup(sockets=[])
+
+        def protocol() -> asyncio.Protocol:
+            return PatientProtocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
+        self.servers.append(cast(asyncio.Server, Door(self._listening, protocol, self._connections)))
         os.write(self._mouth, READY)
 
 
-async def serve(settings: Settings, listening: socket.socket, mouth: int) -> None:
+async def serve(settings: Settings, listening: socket.socket, connections: Connections, mouth: int) -> None:
     """Answer until told to end, or until whoever started the worker is gone; ``mouth`` is told when it is ready."""
     service = Service(settings)
     service.shelf.open()
     config = uvicorn.Config(
         create_app(service),
         http=PatientProtocol,
-        loop="asyncio",
         ws="none",
         lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
-        backlog=1,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=20,
     )
-    server = Server(config, mouth)
+    server = Server(config, listening, connections, mouth)
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGHUP, lambda: loop.create_task(service.refresh()))
     orphan = loop.create_task(_end_with_parent(server))
@@ -74,7 +78,7 @@ async def _end_with_parent(server: uvicorn.Server) -> None:
     server.should_exit = True
 
 
-def main(settings: Settings, listening: socket.socket, mouth: int) -> int:
+def main(settings: Settings, listening: socket.socket, connections: Connections, mouth: int) -> int:
     """Open the models and answer; returns the exit status of the process."""
     set_up_logs()
     set_progress(False)
@@ -82,7 +86,7 @@ def main(settings: Settings, listening: socket.socket, mouth: int) -> int:
     # The loop must not wait 5 ms for a thread that ranks to let go of the interpreter.
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:
-        asyncio.run(serve(settings, listening, mouth))
+        uvloop.run(serve(settings, listening, connections, mouth))
     except (TailwiseError, OSError) as error:
         _log.error("the worker cannot start", extra={"reason": str(error)})
         return CANNOT_START

@@ -20,9 +20,11 @@ from typing import Any
 from tailwise.atomic import OutputError
 from tailwise.cpus import available_cores
 from tailwise.errors import TailwiseError
+from tailwise.serving.door import Connections, Crowd
 from tailwise.serving.settings import Settings
 
 _log = logging.getLogger("tailwise.serving")
+_BACKLOG = 2048
 _GRACE_SECONDS = 25.0
 _PAUSE_SECONDS = 1.0
 """Before a worker that died soon after its start is started again."""
@@ -47,7 +49,7 @@ def listen(host: str, port: int) -> socket.socket:
         listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
-        listening.listen(128)
+        listening.listen(_BACKLOG)
     except OSError as error:
         reason = error.strerror or str(error)
         raise CannotListen(
@@ -60,14 +62,15 @@ def listen(host: str, port: int) -> socket.socket:
 class Worker:
     """A process that answers."""
 
-    def __init__(self, settings: Settings, listening: socket.socket) -> None:
+    def __init__(self, settings: Settings, listening: socket.socket, connections: Connections) -> None:
+        self.connections = connections
         self._ears, mouth = os.pipe()
         self.started, self.ready = time.monotonic(), False
         sys.stdout.flush()
         sys.stderr.flush()
         self.pid = os.fork()
         if self.pid == 0:
-            os._exit(_work(settings, listening, mouth))
+            os._exit(_work(settings, listening, connections, mouth))
         os.close(mouth)
 
     def look(self) -> bool:
@@ -86,7 +89,7 @@ class Worker:
         return os.waitstatus_to_exitcode(status)
 
 
-def _work(settings: Settings, listening: socket.socket, mouth: int) -> int:
+def _work(settings: Settings, listening: socket.socket, connections: Connections, mouth: int) -> int:
     """What a worker does, in the process that was forked."""
     from tailwise.serving.worker import main
 
@@ -96,7 +99,7 @@ def _work(settings: Settings, listening: socket.socket, mouth: int) -> int:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
-        return main(settings, listening, mouth)
+        return main(settings, listening, connections, mouth)
     except BaseException:
         traceback.print_exc()
         return 1
@@ -119,7 +122,9 @@ def run(settings: Settings, listening: socket.socket, on_ready: Callable[[], Any
 
         workers: list[Worker] = []
         try:
-            workers.extend(Worker(settings, listening) for _ in range(settings.workers or available_cores()))
+            n_workers = settings.workers or available_cores()
+            crowd = Crowd(n_workers)
+            workers.extend(Worker(settings, listening, Connections(crowd, place)) for place in range(n_workers))
             _keep(workers, settings, listening, asked, on_ready)
         finally:
             _end(workers)
@@ -158,7 +163,8 @@ def _keep(
             _log.error("a worker died (pid %d, status %d); it is started again", worker.pid, status)
             if time.monotonic() - worker.started < _PAUSE_SECONDS:
                 time.sleep(_PAUSE_SECONDS)
-            workers.insert(place, Worker(settings, listening))
+            worker.connections.leave()
+            workers.insert(place, Worker(settings, listening, worker.connections))
         time.sleep(_TICK_SECONDS)
 
 
