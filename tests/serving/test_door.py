@@ -13,9 +13,9 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 
-from tailwise.serving import door as door_module  # noqa: E402
-from tailwise.serving.door import Connections, Crowd, Door  # noqa: E402
-from tailwise.serving.workers import listen  # noqa: E402
+from tailwise.serving import door as door_module
+from tailwise.serving.door import Connections, Crowd, Door
+from tailwise.serving.workers import listen
 
 CLIENTS = 8
 
@@ -72,7 +72,7 @@ def listening() -> Iterator[socket.socket]:
 @pytest.fixture
 def patient(monkeypatch):
     """A machine that is busy with other tests must not pass for a worker that hangs."""
-    monkeypatch.setattr(door_module, "_POLITE_SECONDS", 2.0)
+    monkeypatch.setattr(door_module, "_POLITE_SECONDS", 0.1)
 
 
 def connect(listening: socket.socket, n: int) -> list[socket.socket]:
