@@ -69,6 +69,7 @@ _HOME_OF = {
     "MatchedNames": "text",
     "KnownLabels": "text",
     "read_word_vectors": "text",
+    "learn_word_vectors": "sequence",
     "Vocabulary": "vocabulary",
     "LabelRules": "vocabulary",
     "Audit": "audit",

@@ -6,10 +6,21 @@ from scipy import sparse
 from sklearn.base import clone
 
 import tailwise
-from tailwise import XMLCNN, AttentionXML, Calibrated, Centroid, Sequences, Tagger, TextFeatures, read_word_vectors
+from tailwise import (
+    XMLCNN,
+    AttentionXML,
+    Calibrated,
+    Centroid,
+    Sequences,
+    Tagger,
+    TextFeatures,
+    learn_word_vectors,
+    read_word_vectors,
+)
 from tailwise.errors import InvalidInput, ModelFileError, NotFitted
 from tailwise.label_lists import indicator
 from tailwise.sequence.tokens import Tokens
+from tailwise.sequence.vectors import token_counts, token_vectors
 from tailwise.text import KnownLabels
 
 TEXTS = ["tax law of the sea", "sea fish and ships", "fish law", "ships at sea", "tax on ships", "law of tax"] * 6
@@ -116,7 +127,7 @@ def test_given_word_vectors_are_where_training_starts(network):
     assert np.abs(words[3]).max() > 0, "a word without a vector starts at random"
     with pytest.raises(InvalidInput, match="word_vectors has 20 columns but word_dim=8; make them the same"):
         XMLCNN(word_dim=8, word_vectors=vectors.T @ vectors[:, :1] * np.ones((1, 20), np.float32)).fit(X, Y)
-    with pytest.raises(InvalidInput, match=r"word_vectors='cc.vec'; pass finite numbers, a row a word"):
+    with pytest.raises(InvalidInput, match=r"word_vectors='cc.vec'; pass 'rows', or finite numbers, a row a word"):
         XMLCNN(word_vectors="cc.vec").fit(X, Y)
 
 
@@ -278,3 +289,29 @@ def test_a_network_of_before_is_refused(tmp_path):
     with pytest.raises(ModelFileError, match="older network; train the model again"):
         model.save(tmp_path / "m")
         tailwise.load(tmp_path / "m")
+
+
+def test_token_vectors_are_those_of_a_dense_decomposition():
+    rng = np.random.default_rng(3)
+    X = sparse.csr_array(rng.integers(0, 30, (60, 12)).astype(np.float32))
+    known = np.unique(X.data)
+    counts = np.array([[(row == token).sum() for token in known] for row in X.toarray()], float)
+    assert (token_counts(X, known).toarray() == counts).all()
+    weights = np.where(counts > 0, 1 + np.log(np.maximum(counts, 1)), 0) * (1 + np.log(60 / (counts > 0).sum(0)))
+    weights /= np.linalg.norm(weights, axis=1, keepdims=True)
+    _, strength, directions = np.linalg.svd(weights, full_matrices=False)
+    expected = directions[:5].T * np.sqrt(strength[:5])
+    expected *= np.sqrt(5) / np.linalg.norm(expected, axis=1, keepdims=True)
+    found = token_vectors(X, known, 5)
+    # Singular vectors have no sign of their own: what counts is how alike tokens are.
+    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=2e-3)
+
+
+def test_word_vectors_from_more_texts_number_words_as_sequences_do():
+    texts = ["ships at sea"] * 3 + ["stars at night"] * 3
+    sequences = Sequences(4, min_df=1).fit(["the sea at night"])
+    vectors = learn_word_vectors(sequences, texts, 2)
+    assert sequences.words == ["at", "night", "sea", "the"]
+    assert not vectors[sequences.words.index("the")].any()
+    night, sea = vectors[1], vectors[2]
+    assert night @ sea < 0.99 * 2

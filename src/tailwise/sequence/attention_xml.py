@@ -12,8 +12,8 @@ from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.parameters import Integer, Number
 from tailwise.persistence.checks import check_exact, check_indices, check_that
 from tailwise.rows import unit_rows
-from tailwise.sequence.model import SequenceModel
-from tailwise.sequence.tokens import Tokens
+from tailwise.sequence.model import ROWS, SequenceModel
+from tailwise.sequence.vectors import token_counts
 from tailwise.trees.clustering import split_in_many
 from tailwise.trees.representation import represent_labels
 
@@ -84,7 +84,7 @@ class AttentionXML(SequenceModel):
         word_dropout: float = 0.2,
         dropout: float = 0.5,
         word_dim: int = 128,
-        word_vectors: Any = None,
+        word_vectors: Any = ROWS,
         batch_size: int = 64,
         epochs: int = 20,
         learning_rate: float = 2e-3,
@@ -134,7 +134,7 @@ class AttentionXML(SequenceModel):
         self.groups_ = np.empty(0, np.int32)
         if Y.shape[1] > self.flat_labels:
             # The same start for every seed: a resumed run must find its groups again.
-            vectors = represent_labels(_bags(X, self.tokens_), Y, n_jobs=self.n_jobs)
+            vectors = represent_labels(unit_rows(token_counts(X, self.tokens_)), Y, n_jobs=self.n_jobs)
             rows = pack_rows(csr_parts(vectors), vectors.shape[1])
             found = split_in_many(rows, max(2, Y.shape[1] // _LABELS_A_GROUP), np.random.default_rng(0))
             self.groups_ = np.unique(found, return_inverse=True)[1].astype(np.int32)
@@ -157,12 +157,3 @@ def _members(groups: np.ndarray) -> np.ndarray:
     place = np.arange(groups.size) - np.repeat(np.cumsum(counts) - counts, counts)
     members[groups[order], place] = order
     return members
-
-
-def _bags(X: sparse.csr_array, known: np.ndarray) -> sparse.csr_array:
-    """How often each token comes in a row, as rows of unit length."""
-    tokens = Tokens.of(X, known)
-    parts = np.ones(tokens.ids.size, np.float32), tokens.ids - 1, tokens.indptr
-    bags = sparse.csr_array(parts, shape=(X.shape[0], known.size))
-    bags.sum_duplicates()
-    return unit_rows(bags)

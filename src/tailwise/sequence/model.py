@@ -19,6 +19,7 @@ from tailwise.parameters import Constraint, Integer, OrNone
 from tailwise.persistence.checks import check_exact, check_finite, check_indices, check_monotone, check_that
 from tailwise.propensity import resolve_propensity
 from tailwise.sequence.tokens import Tokens
+from tailwise.sequence.vectors import token_vectors
 from tailwise.validation import check_number
 
 if TYPE_CHECKING:
@@ -28,19 +29,27 @@ _ROWS_A_BLOCK = 32
 _ALIGNMENT = 64
 
 
+ROWS = "rows"
+"""Word vectors that are made of the training rows."""
+
+
 class WordVectors(Constraint):
-    """A matrix of numbers, a row a word."""
+    """A matrix of numbers, a row a word, or the word that says where they come from."""
 
     def check(self, name: str, value: Any) -> Any:
-        """The value, a matrix of finite numbers."""
+        """The value, a matrix of finite numbers unless it is :data:`ROWS`."""
+        if isinstance(value, str) and value == ROWS:
+            return value
         made = value if isinstance(value, np.ndarray) else np.empty(0)
         if made.ndim != 2 or made.dtype.kind not in "fiu" or not np.isfinite(made).all():
             shown = f"an array of shape {made.shape}" if isinstance(value, np.ndarray) else repr(value)
-            raise InvalidInput(f"{name}={shown}; pass finite numbers, a row a word: read_word_vectors(path, words)")
+            raise InvalidInput(
+                f"{name}={shown}; pass {ROWS!r}, or finite numbers, a row a word: read_word_vectors(path, words)"
+            )
         return value
 
     def __str__(self) -> str:
-        return "an array (n_words, word_dim)"
+        return f"{ROWS!r} or an array (n_words, word_dim)"
 
 
 class SequenceModel(XMCModel):
@@ -105,10 +114,12 @@ class SequenceModel(XMCModel):
             self.history_, self.best_epoch_ = run.history, run.stopping.best_epoch
             self.network_ = {name: value.cpu() for name, value in run.stopping.best.items()}
 
-    def first_vectors(self) -> np.ndarray | None:
-        """The given word vectors of the tokens, (n_tokens, word_dim) float32; zeros where none is given."""
+    def first_vectors(self, X: sparse.csr_array) -> np.ndarray | None:
+        """Word vectors of the tokens to start from, (n_tokens, word_dim) float32; zeros for those that have none."""
         if self.word_vectors is None:
             return None
+        if isinstance(self.word_vectors, str):
+            return token_vectors(X, self.tokens_, self.word_dim)
         if self.word_vectors.shape[1] != self.word_dim:
             raise InvalidInput(
                 f"word_vectors has {self.word_vectors.shape[1]} columns but word_dim={self.word_dim}; "

@@ -24,7 +24,7 @@ class SequenceRun(Run):
             name: value.to(self.processes.device)
             for name, value in self.network.initial(model.tokens_.size, generator).items()
         }
-        given = model.first_vectors()
+        given = model.first_vectors(self.X)
         if given is not None:
             has = torch.from_numpy(given.any(axis=1))
             parameters["words"][1:][has] = torch.from_numpy(given).to(self.processes.device)[has]

@@ -10,7 +10,7 @@ from scipy import sparse
 from tailwise.embedding.constraints import Widths
 from tailwise.parameters import Integer, Number
 from tailwise.persistence.checks import check_that
-from tailwise.sequence.model import SequenceModel
+from tailwise.sequence.model import ROWS, SequenceModel
 
 _POOLING = "normalised by parts of the text"
 
@@ -39,9 +39,10 @@ class XMLCNN(SequenceModel):
         Share of the values that are dropped in training: of word vectors, and of the hidden layer.
     word_dim : int
         Length of the word vectors.
-    word_vectors : array (n_words, word_dim) or None
-        Vectors to start from, such as ``read_word_vectors(path, sequences.words)``: row n - 1 is that of token n. None,
-        and rows of zeros, start at random.
+    word_vectors : "rows", array (n_words, word_dim) or None
+        Vectors to start from. "rows": words that come in the same training rows begin alike. An array: row n - 1 is
+        that of token n, such as ``learn_word_vectors(sequences, texts, word_dim)`` from more texts, or
+        ``read_word_vectors(path, sequences.words)``. None, and rows of zeros, start at random.
     batch_size, epochs, learning_rate
         Of Adam.
     average_from : int or None
@@ -102,7 +103,7 @@ class XMLCNN(SequenceModel):
         word_dropout: float = 0.25,
         dropout: float = 0.5,
         word_dim: int = 128,
-        word_vectors: Any = None,
+        word_vectors: Any = ROWS,
         batch_size: int = 64,
         epochs: int = 20,
         learning_rate: float = 1e-2,

@@ -42,6 +42,8 @@ _BYTES_AT_LEAST = 4e8
 _BYTES_A_VALUE = 50
 _BYTES_A_LABEL = 12_000
 """Of memory while training, for each stored value of X and each label with training rows, a rough guide."""
+_BYTES_COMBINING = 1.2e9
+"""Of memory for what members say of all rows that are held out."""
 _NO_NAME = re.compile(r"\W*|[\d\W_]+|\w+:\S*")
 
 
@@ -124,11 +126,13 @@ def plan_model(
     ]
     model, reason = members[0], chosen.reason
     minutes = chosen.minutes * share * fits
+    gigabytes = (_BYTES_AT_LEAST + X.nnz * _BYTES_A_VALUE + n_labels * _BYTES_A_LABEL * share) / 1e9
     if len(members) > 1:
-        minutes += _COMBINING_MINUTES * min(1.0, X.shape[0] / _HELD_OUT[effort])
+        held_out = min(1.0, X.shape[0] / _HELD_OUT[effort])
+        minutes += _COMBINING_MINUTES * held_out
+        gigabytes += _BYTES_COMBINING * held_out / 1e9
         model = Stacked(members, n_rows=_HELD_OUT[effort], random_state=random_state)
         reason = f"{reason}; {len(members)} models are combined"
-    gigabytes = (_BYTES_AT_LEAST + X.nnz * _BYTES_A_VALUE + n_labels * _BYTES_A_LABEL * share) / 1e9
     return Plan(model, reason, minutes, gigabytes)
 
 
