@@ -145,15 +145,15 @@ def test_the_history_is_of_one_or_of_all_and_newest_first(client):
 @pytest.mark.parametrize(
     ("path", "body", "status", "said"),
     [
-        ("next", {}, 400, "'reviewer' is a required property"),
+        ("next", {}, 400, '"reviewer" is a required property'),
         ("next", {"reviewer": " "}, 400, "1 to 200"),
-        ("next", {"reviewer": "a" * 201}, 400, "too long"),
+        ("next", {"reviewer": "a" * 201}, 400, "is longer than 200 characters"),
         ("undo", {"reviewer": 7}, 400, "reviewer: 7"),
-        ("answers", {"reviewer": "anna", "question": 0, "answer": "maybe"}, 400, "'yes'"),
-        ("answers", {"reviewer": "anna", "question": True, "answer": "yes"}, 400, "question: True"),
+        ("answers", {"reviewer": "anna", "question": 0, "answer": "maybe"}, 400, 'not one of "yes", "no" or "unsure"'),
+        ("answers", {"reviewer": "anna", "question": True, "answer": "yes"}, 400, "question: true is not"),
         ("answers", {"reviewer": "anna", "question": 10**30, "answer": "yes"}, 400, "must be a number"),
-        ("answers", {"reviewer": "", "question": 0, "answer": "yes"}, 400, "reviewer: ''"),
-        ("answers", ["yes"], 400, "'object'"),
+        ("answers", {"reviewer": "", "question": 0, "answer": "yes"}, 400, "is shorter than 1 character"),
+        ("answers", ["yes"], 400, 'of type "object"'),
     ],
 )
 def test_what_is_wrong_is_said(client, path, body, status, said):

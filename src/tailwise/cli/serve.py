@@ -70,7 +70,7 @@ def serve(
     output.set_up(quiet, jobs)
     from tailwise.errors import import_extra
 
-    for module in ("starlette", "uvicorn", "httptools", "multipart", "prometheus_client", "jsonschema"):
+    for module in ("starlette", "uvicorn", "httptools", "multipart", "prometheus_client", "jsonschema_rs", "uvloop"):
         import_extra(module, "serve", "the service", _is_there)
     settings = _settings(models or [], config, token_file, token)
     from tailwise.serving.settings import audit_id, with_given

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -91,10 +91,10 @@ def _chosen(validators: dict[str, Draft202012Validator], request: Request) -> Dr
 
 def check(validator: Draft202012Validator, value: Any, where: str) -> None:
     """Refuse a value that its schema does not allow, saying which part is wrong."""
-    error = next(validator.iter_errors(value), None)
-    if error is None:
+    if validator.is_valid(value):
         return
-    place = ".".join(map(str, error.absolute_path))
+    error = next(iter(validator.iter_errors(value)))
+    place = ".".join(map(str, error.instance_path))
     raise Problem(400, f"{where}{f', {place}' if place else ''}: {_shortened(error.message)}", title="Bad Request")
 
 
