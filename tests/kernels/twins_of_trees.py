@@ -9,6 +9,7 @@ from numba import njit
 from scipy import sparse
 from strategies import generators, sparse_rows
 
+from tailwise.kernels import arrays
 from tailwise.kernels.solvers.problems import LOGISTIC, SQUARED_HINGE, Weights, pack_rows
 from tailwise.kernels.sparse.csr import Csr, csr_parts
 from tailwise.kernels.trees import beam, chunks, clustering
@@ -19,6 +20,11 @@ from tailwise.trees.training import join_trees, train_tree
 @njit
 def count_bits(word):
     return chunks.count_bits(word)
+
+
+@njit
+def prefetch(array, place):
+    arrays.prefetch(array, place)
 
 
 @st.composite
@@ -174,6 +180,11 @@ def directions(draw):
 
 
 TWINS = {
+    arrays.prefetch: Twin(
+        lambda array, place: None,
+        st.tuples(st.integers(0, 9).map(lambda n: np.ones(n, np.int16)), st.integers(0, 2**40).map(np.uint64)),
+        call=prefetch,
+    ),
     chunks.count_bits: Twin(
         lambda word: int(word).bit_count(), st.tuples(st.integers(0, 2**64 - 1).map(np.uint64)), call=count_bits
     ),

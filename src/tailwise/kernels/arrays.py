@@ -1,10 +1,14 @@
-"""Arrays that cannot be written to, and arrays that grow."""
+"""Arrays that cannot be written to, arrays that grow, and entries that come from memory before they are needed."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
 
 from tailwise.kernels.compilation import njit
 
@@ -43,3 +47,20 @@ def grown(array, used, size):
     for a in range(used):
         larger[a] = array[a]
     return larger
+
+
+@intrinsic
+def prefetch(typing_context, array, place):
+    """Ask for ``array[place]`` (1-D, contiguous) from memory and go on; it may lie outside of the array."""
+
+    def generate(context, builder, signature, arguments):
+        data = make_array(signature.args[0])(context, builder, arguments[0]).data
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        function = builder.module.declare_intrinsic(
+            "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        )
+        builder.call(function, [address, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.none(array, types.uint64), generate

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.arrays import grown
+from tailwise.kernels.arrays import grown, prefetch
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.solvers.problems import LOGISTIC
 from tailwise.kernels.sparse.topk import push_any_order
@@ -53,52 +53,78 @@ def _locate_in_bitmap(words, ranks, x_indices, places):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _locate_hashed(directory, features, bits, x_indices, places):
-    """The same through a node's buckets."""
+def _locate_hashed(directory, features, bits, x_indices, places, ends):
+    """The same through a node's buckets; writes ``ends`` too."""
     shift = np.uint64(32 - bits)
     for j in range(x_indices.shape[0]):
+        bucket = hash_feature(x_indices[j]) >> shift
+        places[j] = directory[bucket]
+        ends[j] = directory[bucket + np.uint64(1)]
+        prefetch(features, np.uint64(places[j]))
+    for j in range(x_indices.shape[0]):
         feature = x_indices[j]
-        bucket = hash_feature(feature) >> shift
-        place = np.uint64(directory[bucket])
-        last = np.uint64(directory[bucket + np.uint64(1)])
+        place, last = np.uint64(places[j]), np.uint64(ends[j])
         while place < last and features[place] != feature:
             place += np.uint64(1)
         places[j] = np.uint32(place + np.uint64(1)) if place < last else np.uint32(0)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _add_runs(places, x_data, runs, children, weights, total):
-    """``total[child] += Σ x·w`` in the order of the row's features."""
+def _keep_found(places, x_data, values):
+    """How many features the node has: their places, counted from 0, and values come first in both arrays."""
+    n = np.uint64(0)
     for j in range(x_data.shape[0]):
-        place = np.uint64(places[j])
-        if place > 0:
-            value = x_data[j]
-            for a in range(np.uint64(runs[place - np.uint64(1)]), np.uint64(runs[place])):
-                total[np.uint64(children[a])] += value * np.float32(weights[a])
+        place = places[j]
+        places[n], values[n] = place - np.uint32(1), x_data[j]
+        n += np.uint64(place > 0)
+    return n
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _add_pairs(places, x_data, weights, total):
+def _add_runs(places, values, n, runs, children, weights, total):
+    """``total[child] += Σ x·w`` in the order of the row's features."""
+    for j in range(n):
+        prefetch(runs, np.uint64(places[j]))
+    for j in range(n):
+        first = np.uint64(runs[np.uint64(places[j])])
+        prefetch(children, first)
+        prefetch(weights, first)
+    for j in range(n):
+        place, value = np.uint64(places[j]), values[j]
+        for a in range(np.uint64(runs[place]), np.uint64(runs[place + np.uint64(1)])):
+            total[np.uint64(children[a])] += value * np.float32(weights[a])
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _add_pairs(places, values, n, weights, total):
     """The same for a node of two children whose places have both weights."""
     left, right = np.float32(0), np.float32(0)
-    for j in range(x_data.shape[0]):
-        if places[j] > 0:
-            first = np.uint64(2) * (np.uint64(places[j]) - np.uint64(1))
-            left += x_data[j] * np.float32(weights[first])
-            right += x_data[j] * np.float32(weights[first + np.uint64(1)])
+    for j in range(n):
+        first = np.uint64(2) * np.uint64(places[j])
+        left += values[j] * np.float32(weights[first])
+        right += values[j] * np.float32(weights[first + np.uint64(1)])
     total[0], total[1] = left, right
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _add_dense(places, x_data, weights, total):
+def _add_dense(places, values, n, weights, total):
     """The same for any number of children."""
     width = np.uint64(total.shape[0])
-    for j in range(x_data.shape[0]):
-        if places[j] > 0:
-            value = x_data[j]
-            first = width * (np.uint64(places[j]) - np.uint64(1))
-            for child in range(width):
-                total[child] += value * np.float32(weights[first + child])
+    for j in range(n):
+        prefetch(weights, width * np.uint64(places[j]))
+    for j in range(n):
+        value = values[j]
+        first = width * np.uint64(places[j])
+        for child in range(width):
+            total[child] += value * np.float32(weights[first + child])
+
+
+class _Scratch(NamedTuple):
+    """What scoring a node writes besides its scores: an entry for each of a row's features."""
+
+    places: np.ndarray
+    ends: np.ndarray
+    values: np.ndarray
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -108,6 +134,17 @@ def _score_level(chunks, loss, X, first_row, frontier, offsets, below, place_of)
     The pairs (row, node) are visited node by node, so that a chunk comes from memory once for all its rows.
     """
     n_rows, width = frontier.shape
+    longest = 0
+    for row in range(first_row, first_row + n_rows):
+        longest = max(longest, X.indptr[row + 1] - X.indptr[row])
+    scratch = _Scratch(np.empty(longest, np.uint32), np.empty(longest, np.uint32), np.empty(longest, np.float32))
+    if n_rows == 1:
+        pairs = np.arange(width)
+        for j in range(width):
+            if frontier[0, j] >= 0:
+                mine = pairs[j : j + 1]
+                _score_node(chunks, loss, X, first_row, frontier[0, j], mine, offsets, below, place_of, scratch)
+        return
     low, high = chunks.bits.shape[0], -1
     for i in range(n_rows):
         for j in range(width):
@@ -122,10 +159,6 @@ def _score_level(chunks, loss, X, first_row, frontier, offsets, below, place_of)
     for node in range(high - low + 1):
         begin[node + 1] += begin[node]
     pairs = np.empty(begin[-1], np.int64)
-    longest = 0
-    for row in range(first_row, first_row + n_rows):
-        longest = max(longest, X.indptr[row + 1] - X.indptr[row])
-    places = np.empty(longest, np.uint32)
     fill = begin.copy()
     for i in range(n_rows):
         for j in range(width):
@@ -134,50 +167,58 @@ def _score_level(chunks, loss, X, first_row, frontier, offsets, below, place_of)
                 fill[frontier[i, j] - low] += 1
     for node in range(low, high + 1):
         mine = pairs[begin[node - low] : begin[node - low + 1]]
-        if mine.shape[0] == 0:
-            continue
-        entries = 0
-        for pair in mine:
-            row = first_row + pair // width
-            entries += X.indptr[row + 1] - X.indptr[row]
-        bits = chunks.bits[node]
-        words = chunks.words[chunks.first_word[node] : chunks.first_word[node + 1]]
-        ranks = chunks.ranks[chunks.first_word[node] : chunks.first_word[node + 1]]
-        directory = chunks.directory[chunks.first_bucket[node] : chunks.first_bucket[node + 1]]
-        features = chunks.features[chunks.first_feature[node] : chunks.first_feature[node + 1]]
-        mapped = bits != BITMAP and mine.shape[0] > 1 and entries > _MAP_PAYS * features.shape[0]
-        if mapped:
-            for place in range(features.shape[0]):
-                place_of[np.uint64(features[place])] = place + 1
-        runs = chunks.runs[chunks.first_run[node] : chunks.first_run[node + 1]]
-        children = chunks.children[chunks.first_child[node] : chunks.first_child[node + 1]]
-        weights = chunks.weights[chunks.first_weight[node] : chunks.first_weight[node + 1]]
-        first_edge = chunks.first_edge[node]
-        n_children = chunks.first_edge[node + 1] - first_edge
-        for pair in mine:
-            row = first_row + pair // width
-            indices = X.indices[X.indptr[row] : X.indptr[row + 1]]
-            data = X.data[X.indptr[row] : X.indptr[row + 1]]
-            if bits == BITMAP:
-                _locate_in_bitmap(words, ranks, indices, places)
-            elif mapped:
-                _locate_in_table(place_of, indices, places)
-            else:
-                _locate_hashed(directory, features, bits, indices, places)
-            total = below[offsets[pair // width, pair % width] :][:n_children]
-            total[:] = 0
-            if runs.shape[0] > 0:
-                _add_runs(places, data, runs, children, weights, total)
-            elif n_children == 2:
-                _add_pairs(places, data, weights, total)
-            else:
-                _add_dense(places, data, weights, total)
-            for child in range(n_children):
-                margin = total[child] * chunks.scale[first_edge + child] + chunks.bias[first_edge + child]
-                total[child] = _log_probability(margin, loss)
-        if mapped:
-            for place in range(features.shape[0]):
-                place_of[np.uint64(features[place])] = 0
+        if mine.shape[0] > 0:
+            _score_node(chunks, loss, X, first_row, node, mine, offsets, below, place_of, scratch)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _score_node(chunks, loss, X, first_row, node, mine, offsets, below, place_of, scratch):
+    """Log-probabilities of one node's edges for the pairs (row, place in the frontier) that have come to it."""
+    width = offsets.shape[1]
+    entries = 0
+    for pair in mine:
+        row = first_row + pair // width
+        entries += X.indptr[row + 1] - X.indptr[row]
+    places = scratch.places
+    bits = chunks.bits[node]
+    words = chunks.words[chunks.first_word[node] : chunks.first_word[node + 1]]
+    ranks = chunks.ranks[chunks.first_word[node] : chunks.first_word[node + 1]]
+    directory = chunks.directory[chunks.first_bucket[node] : chunks.first_bucket[node + 1]]
+    features = chunks.features[chunks.first_feature[node] : chunks.first_feature[node + 1]]
+    mapped = bits != BITMAP and mine.shape[0] > 1 and entries > _MAP_PAYS * features.shape[0]
+    if mapped:
+        for place in range(features.shape[0]):
+            place_of[np.uint64(features[place])] = place + 1
+    runs = chunks.runs[chunks.first_run[node] : chunks.first_run[node + 1]]
+    children = chunks.children[chunks.first_child[node] : chunks.first_child[node + 1]]
+    weights = chunks.weights[chunks.first_weight[node] : chunks.first_weight[node + 1]]
+    first_edge = chunks.first_edge[node]
+    n_children = chunks.first_edge[node + 1] - first_edge
+    for pair in mine:
+        row = first_row + pair // width
+        indices = X.indices[X.indptr[row] : X.indptr[row + 1]]
+        data = X.data[X.indptr[row] : X.indptr[row + 1]]
+        if bits == BITMAP:
+            _locate_in_bitmap(words, ranks, indices, places)
+        elif mapped:
+            _locate_in_table(place_of, indices, places)
+        else:
+            _locate_hashed(directory, features, bits, indices, places, scratch.ends)
+        total = below[offsets[pair // width, pair % width] :][:n_children]
+        total[:] = 0
+        found = _keep_found(places, data, scratch.values)
+        if runs.shape[0] > 0:
+            _add_runs(places, scratch.values, found, runs, children, weights, total)
+        elif n_children == 2:
+            _add_pairs(places, scratch.values, found, weights, total)
+        else:
+            _add_dense(places, scratch.values, found, weights, total)
+        for child in range(n_children):
+            margin = total[child] * chunks.scale[first_edge + child] + chunks.bias[first_edge + child]
+            total[child] = _log_probability(margin, loss)
+    if mapped:
+        for place in range(features.shape[0]):
+            place_of[np.uint64(features[place])] = 0
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
