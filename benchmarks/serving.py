@@ -1,8 +1,9 @@
 """How many suggestions a second does the service give, and how fast, beside Annif with omikuji Bonsai in the same run?
 
 Both serve TIBKAT models of one language with as many workers as there are cores, are asked over HTTP with the same
-forms (a dev record's title and abstract, limit 10) by a client on the same machine, 1, 8 and 64 at a time, each for a
-few seconds; then the memory of 1 and of 4 workers, and the time from the start of the process to the first answer::
+forms (a dev record's title and abstract, limit 10) by a client on the same machine, 1, 8 and 64 at a time, in five
+rounds of a few seconds that take turns; before that the memory of 1 and of 4 workers, and the time from the start of
+the process to the first answer, each server alone::
 
     python -m benchmarks serving                                # prepares what is missing, then measures
     python -m benchmarks serving --ours bonsai,best=../run/m-en --seconds 10
@@ -27,7 +28,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 from urllib.parse import urlencode
@@ -42,13 +43,14 @@ from tailwise.display import describe
 QUESTION = "How many suggestions a second does the service give, beside Annif with omikuji Bonsai?"
 CLIENTS = (1, 8, 64)
 _TEXTS = 400
+_ROUNDS = 5
 _START_SECONDS = 120.0
 _ANSWER_SECONDS = 60.0
 
 
 def main(arguments: list[str]) -> None:
     language = _option(arguments, "--language", "en")
-    seconds = float(_option(arguments, "--seconds", "12"))
+    seconds = float(_option(arguments, "--seconds", "4"))
     workers = int(_option(arguments, "--workers", str(os.cpu_count() or 1)))
     folder = Path(_option(arguments, "--folder", str(RESULTS / "serving" / language))).resolve()
     records = {part: annif_peer._DATA / f"tibkat-{language}-{part}.jsonl.xz" for part in ("train", "dev")}
@@ -71,8 +73,10 @@ def main(arguments: list[str]) -> None:
         # What a folder holds is told by the folder, not by the name it was given here.
         figures[f"tailwise {name} is"] = describe(load(path).model_)
         print(f"tailwise {name} is {figures[f'tailwise {name} is']}", flush=True)
-    for name, (start, path, project) in servers.items():
-        figures[name] = measure(name, start, path, project, texts, workers, seconds)
+    for name, server in servers.items():
+        figures[name] = alone(name, server, texts)
+    for name, rounds in together(servers, texts, workers, seconds).items():
+        figures[name] |= rounds
     _print_ratios(figures, servers)
     save_results(f"serving_{language}", figures)
 
@@ -172,53 +176,75 @@ def _start_annif(folder: Path, project: str, port: int, workers: int) -> Any:
     return _running(command, folder, **where), f"/v1/projects/{project}/suggest"
 
 
-def measure(
-    name: str, start: Any, path: Path, project: str, texts: list[bytes], workers: int, seconds: float
-) -> dict[str, Any]:
-    """One server: its start, its answers at each number of clients, its memory with 1 and 4 workers."""
-    found: dict[str, Any] = {}
-    port = _free_port()
-    begun = time.perf_counter()
-    running, target = start(path, project, port, workers)
-    with running as server:
-        _first_answer(server, port, target, texts[0])
-        found["start to first answer"] = time.perf_counter() - begun
-        _warm(port, target, texts, workers)
-        for clients in CLIENTS:
-            used = _cpu_seconds(server.process.pid)
-            figures = _load(port, target, texts, clients, seconds)
-            figures["CPU-ms"] = 1000 * (_cpu_seconds(server.process.pid) - used) / max(1, figures["answers"])
-            found[f"{clients} clients"] = figures
-            times = f"p50 {figures['p50 ms']:7.1f} ms  p99 {figures['p99 ms']:7.1f} ms"
-            rate = f"{figures['requests/s']:8.1f} requests/s  {times}"
-            cost = f"{figures['CPU-ms']:6.2f} CPU-ms  {figures['failed']} failed"
-            print(f"{name:24} {clients:3} clients  {rate}  {cost}", flush=True)
-    for n in (1, 4):
+def alone(name: str, server: tuple[Any, Path, str], texts: list[bytes]) -> dict[str, Any]:
+    """One server with nothing beside it: the time to its first answer, and its memory with 1 and 4 workers."""
+    start, path, project = server
+    found: dict[str, Any] = {"start to first answer": []}
+    for workers in (1, 4, os.cpu_count() or 1):
         port = _free_port()
-        running, target = start(path, project, port, n)
-        with running as server:
-            _first_answer(server, port, target, texts[0])
-            _warm(port, target, texts, n)
-            found[f"MB of {n} workers"] = _megabytes(server.process.pid)
-    print(
-        f"{name:24} start to first answer {found['start to first answer']:.2f} s; memory of 1 worker "
-        f"{found['MB of 1 workers']:,.0f} MB, of 4 {found['MB of 4 workers']:,.0f} MB",
-        flush=True,
-    )
+        begun = time.perf_counter()
+        running, target = start(path, project, port, workers)
+        with running as process:
+            _first_answer(process, port, target, texts[0])
+            found["start to first answer"].append(time.perf_counter() - begun)
+            _warm(port, target, texts, workers)
+            found[f"MB of {workers} workers"] = _megabytes(process.process.pid)
+    times = "/".join(f"{value:.2f}" for value in found["start to first answer"])
+    memory = f"memory of 1 worker {found['MB of 1 workers']:,.0f} MB, of 4 {found['MB of 4 workers']:,.0f} MB"
+    print(f"{name:24} start to first answer {times} s; {memory}", flush=True)
     return found
 
 
+def together(
+    servers: dict[str, tuple[Any, Path, str]], texts: list[bytes], workers: int, seconds: float
+) -> dict[str, Any]:
+    """Rounds in which every server is asked in turn, so that what else the machine does falls on all of them alike."""
+    found: dict[str, Any] = {name: {f"{clients} clients": [] for clients in CLIENTS} for name in servers}
+    with ExitStack() as stack:
+        at = {}
+        for name, (start, path, project) in servers.items():
+            port = _free_port()
+            running, target = start(path, project, port, workers)
+            process = stack.enter_context(running)
+            _first_answer(process, port, target, texts[0])
+            _warm(port, target, texts, workers)
+            at[name] = (process.process.pid, port, target)
+        for clients in CLIENTS:
+            for _ in range(_ROUNDS):
+                for name, (pid, port, target) in at.items():
+                    used = _cpu_seconds(pid)
+                    figures = _load(port, target, texts, clients, seconds)
+                    figures["CPU-ms"] = 1000 * (_cpu_seconds(pid) - used) / max(1, figures["answers"])
+                    found[name][f"{clients} clients"].append(figures)
+            for name in servers:
+                print(f"{name:24} {clients:3} clients  {_said(found[name][f'{clients} clients'])}", flush=True)
+    return found
+
+
+def _said(rounds: list[dict[str, Any]]) -> str:
+    """Medians of the rounds, and how far requests a second lie apart."""
+    middle = {key: float(np.median([one[key] for one in rounds])) for key in rounds[0]}
+    rates = [one["requests/s"] for one in rounds]
+    return (
+        f"{middle['requests/s']:8.1f} ({min(rates):.0f}-{max(rates):.0f}) requests/s  p50 {middle['p50 ms']:6.1f} ms  "
+        f"p99 {middle['p99 ms']:6.1f} ms  {middle['CPU-ms']:6.2f} CPU-ms  {sum(one['failed'] for one in rounds)} failed"
+    )
+
+
 def _print_ratios(figures: dict[str, Any], servers: dict[str, Any]) -> None:
-    if "annif omikuji" not in servers:
-        return
+    """Requests a second beside Annif's in the same round: the median, the least and the most."""
+    peer = "annif omikuji"
     for name in servers:
-        if name != "annif omikuji":
-            ratios = [
-                figures[name][f"{n} clients"]["requests/s"] / figures["annif omikuji"][f"{n} clients"]["requests/s"]
-                for n in CLIENTS
-            ]
-            said = ", ".join(f"{ratio:.1f}× at {n}" for n, ratio in zip(CLIENTS, ratios, strict=True))
-            print(f"{name}: requests a second beside Annif's: {said} clients")
+        if name == peer or peer not in servers:
+            continue
+        said = []
+        for clients in CLIENTS:
+            key = f"{clients} clients"
+            pairs = zip(figures[name][key], figures[peer][key], strict=True)
+            ratios = [one["requests/s"] / other["requests/s"] for one, other in pairs]
+            figures[name][f"{key}, beside Annif"] = ratios
+            said.append(f"{np.median(ratios):.1f}× ({min(ratios):.1f}-{max(ratios):.1f}) at {clients}")
+        print(f"{name}: requests a second beside Annif's: {', '.join(said)} clients")
 
 
 def _request(target: str, body: bytes) -> bytes:

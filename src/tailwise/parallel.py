@@ -130,6 +130,9 @@ def map_blocks(
     >>> map_blocks(lambda block: block ** 2, [1, 2, 3], n_jobs=2)
     [1, 4, 9]
     """
+    if len(blocks) == 1 and not description and n_jobs is None:
+        # One short piece of work, as each single prediction is: nothing to prepare for it.
+        return _map_here(function, blocks, lambda block: None)
     threads = min(count_jobs(n_jobs), len(blocks))
     with progress(description, total=sum(weight(b) for b in blocks)) as advance:
         if threads <= 1 and not (blocks and description and threading.current_thread() is threading.main_thread()):

@@ -171,7 +171,7 @@ NETWORKS = {
     "GLaS, mining": lambda: GLaS(dim=8, loss="negative_mining", learning_rate=0.02, **SMALL),
     "SampledSoftmax": lambda: SampledSoftmax(dim=8, learning_rate=0.02, **SMALL),
     "XMLCNN": lambda: XMLCNN((2,), n_filters=8, bottleneck=16, word_dim=8, batch_size=16, **SMALL),
-    "AttentionXML": lambda: AttentionXML(8, word_dim=8, learning_rate=0.02, batch_size=16, **SMALL),
+    "AttentionXML": lambda: AttentionXML(8, word_dim=8, learning_rate=0.02, batch_size=16, **{**SMALL, "epochs": 24}),
     "AttentionXML, groups": lambda: AttentionXML(
         8, word_dim=8, learning_rate=0.02, batch_size=16, flat_labels=1, beam=1, **SMALL
     ),

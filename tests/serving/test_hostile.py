@@ -87,6 +87,14 @@ def test_texts_are_logged_where_that_is_asked_for(models, caplog, asked):
     assert [record.texts for record in caplog.records if record.msg == "texts"] == [["a rare cod"]] * asked
 
 
+@pytest.mark.parametrize("quiet", [True, False])
+def test_requests_are_logged_unless_the_service_is_quiet(models, caplog, quiet):
+    caplog.set_level("INFO", logger="tailwise")
+    with client_of(models, quiet=quiet) as one:
+        assert one.post(f"{PROJECT}/suggest", data={"text": "a rare cod"}).status_code == 200
+    assert [record.status for record in caplog.records if record.msg == "request"] == [200] * (not quiet)
+
+
 def test_one_wrong_text_does_not_spoil_the_batch(client, monkeypatch):
     from tailwise import Tagger
 

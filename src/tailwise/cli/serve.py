@@ -84,6 +84,7 @@ def serve(
         private=token,
         allow_learn=allow_learn,
         log_texts=log_texts,
+        quiet=quiet,
         audits={audit_id(where): where for where in audits or []},
     ).checked()
     if check:

@@ -60,7 +60,7 @@ class Around:
         finally:
             seconds = time.perf_counter() - start
             metrics.answered(scope.get("operation", "other"), status, seconds)
-            if scope["path"] not in _QUIET:
+            if not self.service.settings.quiet and scope["path"] not in _QUIET:
                 _log.info("request", extra=_facts(scope, status, seconds))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, values
 from prometheus_client.multiprocess import MultiProcessCollector
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
@@ -21,6 +21,10 @@ class Metrics:
     """What is counted in this process, and the sum over all."""
 
     def __init__(self) -> None:
+        if os.environ.get(FOLDER_VARIABLE):
+            # A worker forks no more; else every count would ask the system for the number of its process.
+            here = os.getpid()
+            values.ValueClass = values.MultiProcessValue(lambda: here)
         self._registry = CollectorRegistry()
         registry = self._registry
         self._requests = Counter("tailwise_requests", "Requests answered.", ["operation", "status"], registry=registry)

@@ -62,6 +62,8 @@ class Settings:
     """How often folders are looked at for another model."""
     log_texts: bool = False
     """Whether texts that labels are suggested for are written to the log."""
+    quiet: bool = False
+    """Whether requests that were answered are left out of the log."""
 
     def checked(self) -> Settings:
         """These settings, refused where a value makes no sense."""
