@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tailwise import Centroid
+from tailwise import Centroid, DiSMEC
 from tailwise.errors import InvalidInput
 from tailwise.tail import TailAugmented, augment_rows
 from tailwise.tail.candidates import is_hit
@@ -26,7 +26,7 @@ def test_augmented_rows_keep_labels_and_values(rows):
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"n_aug": 0}, "n_aug=0"),
+        ({"n_aug": -1}, "n_aug=-1"),
         ({"keep_probability": 0.0}, "keep_probability=0.0"),
         ({"swap": 2}, "swap=2 is outside"),
     ],
@@ -50,10 +50,31 @@ def test_head_and_tail_are_split_by_frequency(rows):
         assert is_hit(one_part.predict_topk(X, 3).labels, Y).mean() > 0.7
 
 
+def test_no_copies_are_a_choice(rows):
+    X, Y = rows
+    more_X, more_Y = augment_rows(X, Y, n_aug=0)
+    assert more_X.shape == (0, X.shape[1]) and more_Y.shape == (0, Y.shape[1])
+    model = TailAugmented(Centroid(), n_aug=0, random_state=0).fit(X, Y)
+    alone = Centroid().fit(X, Y[:, model.tail_labels_])
+    np.testing.assert_array_equal(model.tail_.predict_topk(X, 3).labels, alone.predict_topk(X, 3).labels)
+
+
+def test_parts_may_see_only_rows_of_their_own_labels(rows):
+    X, Y = rows
+    model = TailAugmented(DiSMEC(random_state=0), tau=0.1, rows="own", n_aug=0).fit(X, Y)
+    for part, labels in ((model.head_, model.head_labels_), (model.tail_, model.tail_labels_)):
+        own = np.flatnonzero(Y[:, labels].sum(axis=1))
+        alone = DiSMEC(random_state=0).fit(X[own], Y[own][:, labels])
+        np.testing.assert_array_equal(part.bias_, alone.bias_)
+    assert Y[:, model.tail_labels_].sum(axis=1).min() == 0
+    assert model.head_labels_.size == int(0.1 * np.count_nonzero(model.label_counts_))
+
+
 @pytest.mark.parametrize(
     ("model", "message"),
     [
         (TailAugmented(Centroid(), tau=2), "tau=2 is outside"),
+        (TailAugmented(Centroid(), rows="some"), "rows='some'"),
     ],
 )
 def test_wrong_parameters_say_what_is_wrong(rows, model, message):

@@ -7,14 +7,14 @@ from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
 from tailwise.explanation import Explanation, not_ranked
-from tailwise.parameters import Integer, Number
+from tailwise.parameters import Choice, Integer, Number
 from tailwise.persistence.checks import check_exact, check_indices, check_monotone, check_that
 from tailwise.tail.ranking import sort_topk
 from tailwise.tail.wrapper import Wrapper, as_probabilities, explain_probability
 from tailwise.validation import as_rng, check_features, check_labels
 
 _AUGMENTATION = {
-    "n_aug": Integer(low=1),
+    "n_aug": Integer(low=0),
     "keep_probability": Number(low=0, high=1, open_low=True),
     "swap": Number(low=0, high=1),
 }
@@ -43,6 +43,8 @@ def augment_rows(
     X = check_features(X)
     Y = check_labels(Y, n_rows=X.shape[0])
     rng = as_rng(random_state)
+    if not n_aug:
+        return sparse.csr_array(X[:0]), sparse.csr_array(Y[:0])
     copies = sparse.csr_array(sparse.vstack([X] * n_aug, format="csr"))
     kept = rng.random(copies.nnz) < keep_probability if keep_probability < 1 else np.ones(copies.nnz, bool)
     counts = np.add.reduceat(np.append(kept, False).astype(np.int64), copies.indptr[:-1])
@@ -71,9 +73,9 @@ def _swap_values(data: np.ndarray, indptr: np.ndarray, swap: float, rng: np.rand
 class TailAugmented(Wrapper):
     """Train ``base`` once for the head labels and once, on augmented rows, for the tail labels; merge their scores.
 
-    Labels are sorted by training frequency; the first ``tau`` of those that have rows are the head. The tail's model
-    sees all rows, and of rows with a tail label also ``n_aug`` copies made by :func:`augment_rows`. Both models'
-    scores are put on the scale of probabilities before they are merged.
+    Labels are sorted by training frequency; the first ``⌊tau · L⌋`` of the L that have rows are the head. The tail's
+    model sees of rows with a tail label also ``n_aug`` copies made by :func:`augment_rows`. Both models' scores are put
+    on the scale of probabilities before they are merged.
 
     Parameters
     ----------
@@ -81,8 +83,11 @@ class TailAugmented(Wrapper):
         The model for each part; it is cloned.
     tau : float
         Share of the labels that are head: the paper uses 0.1 on EURLex-4K and 0.01 on larger sets.
+    rows : {"all", "own"}
+        Which rows each part is trained on: all of them, or only those that have one of the part's labels, as in the
+        paper, where a label never meets the rows that only the other part knows.
     n_aug : int
-        Changed copies of each tail row.
+        Changed copies of each tail row; 0 for none.
     keep_probability, swap : float
         See :func:`augment_rows`.
     random_state : int, Generator or None
@@ -98,7 +103,7 @@ class TailAugmented(Wrapper):
     array([[1]], dtype=int32)
     """
 
-    _parameters = {"tau": Number(low=0, high=1), **_AUGMENTATION}
+    _parameters = {"tau": Number(low=0, high=1), "rows": Choice("all", "own"), **_AUGMENTATION}
     scores_are_probabilities = True
 
     def __init__(
@@ -106,6 +111,7 @@ class TailAugmented(Wrapper):
         base: XMCModel,
         *,
         tau: float = 0.1,
+        rows: str = "all",
         n_aug: int = 4,
         keep_probability: float = 0.8,
         swap: float = 0.2,
@@ -114,6 +120,7 @@ class TailAugmented(Wrapper):
     ) -> None:
         self.base = base
         self.tau = tau
+        self.rows = rows
         self.n_aug = n_aug
         self.keep_probability = keep_probability
         self.swap = swap
@@ -123,14 +130,24 @@ class TailAugmented(Wrapper):
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         seen = np.flatnonzero(self.label_counts_)
         by_frequency = seen[np.lexsort((seen, -self.label_counts_[seen]))]
-        n_head = int(np.ceil(self.tau * by_frequency.size))
+        n_head = int(self.tau * by_frequency.size)
         self.head_labels_ = np.sort(by_frequency[:n_head]).astype(np.int32)
         self.tail_labels_ = np.sort(by_frequency[n_head:]).astype(np.int32)
         self.head_ = self.tail_ = None
         if self.head_labels_.size:
-            self.head_ = self._fresh_base().fit(X, Y[:, self.head_labels_], weight)
+            self.head_ = self._fresh_base().fit(*self._seen_by(self.head_labels_, X, Y, weight))
         if self.tail_labels_.size:
-            self.tail_ = self._fit_tail(X, sparse.csr_array(Y[:, self.tail_labels_]), weight)
+            self.tail_ = self._fit_tail(*self._seen_by(self.tail_labels_, X, Y, weight))
+
+    def _seen_by(
+        self, labels: np.ndarray, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None
+    ) -> tuple[sparse.csr_array, sparse.csr_array, np.ndarray | None]:
+        """The rows that the model of these labels is trained on."""
+        Y = sparse.csr_array(Y[:, labels])
+        if self.rows == "all":
+            return X, Y, weight
+        own = np.flatnonzero(np.diff(Y.indptr))
+        return X[own], sparse.csr_array(Y[own]), None if weight is None else weight[own]
 
     def _fit_tail(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> XMCModel:
         rare = np.flatnonzero(np.diff(Y.indptr))
