@@ -35,7 +35,17 @@ MODELS: dict[str, Any] = {
     "DiSMEC": lambda words: tw.Tagger(tw.DiSMEC(random_state=0)),
     "Bonsai": lambda words: tw.Tagger(tw.Bonsai(random_state=0)),
     "XMLCNN": lambda words: tw.Tagger(
-        tw.XMLCNN(word_dim=_WORD_DIM, word_vectors=words(), epochs=10, batch_size=32, random_state=0),
+        tw.XMLCNN(
+            n_filters=128,
+            chunks=2,
+            word_dropout=0.1,
+            dropout=0.1,
+            word_dim=_WORD_DIM,
+            word_vectors=words(),
+            epochs=12,
+            batch_size=32,
+            random_state=0,
+        ),
         features=tw.Sequences(_LENGTH),
     ),
     "AttentionXML": lambda words: tw.Tagger(
