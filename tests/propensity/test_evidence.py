@@ -63,6 +63,21 @@ def test_audit_of_every_row_recovers_the_curve(a, b):
     assert fit.error < 0.06 and fit.n_labels == (np.bincount(complete.indices, minlength=1_500) > 0).sum()
 
 
+def test_bins_may_be_made_as_the_paper_makes_them():
+    """By observed counts: labels with luck sit among more frequent ones, so B falls to its bound and errs more."""
+    complete = complete_labels()
+    planted = JainPropensity(0.55, b=1.5)
+    observed = drop_labels(complete, planted_propensity(planted, complete), random_state=2)
+    truth = planted.fit(observed).propensity_
+    ours = propensity_from_audit(observed, complete, n_bootstrap=2)
+    theirs = propensity_from_audit(observed, complete, bins_by="observed", n_bootstrap=2)
+    assert (np.diff(theirs.fit_.frequency) >= 0).all()
+    assert theirs.b < 0.5 < ours.b
+    assert np.abs(theirs.propensity_ - truth).mean() > 2 * np.abs(ours.propensity_ - truth).mean()
+    with pytest.raises(InvalidInput, match="bins_by='count'"):
+        propensity_from_audit(observed, complete, bins_by="count")
+
+
 def test_audit_of_a_sample_recovers_the_curve():
     """One row in ten audited: within 0.08 of A and 0.08 of every propensity."""
     complete = complete_labels()

@@ -21,9 +21,10 @@ def propensity_from_hierarchy(Y: Any, parents: Any, *, min_descendants: int = 5,
     """Fit (A, B) to how often a label is missing where one of its descendants was observed.
 
     Every ancestor of an observed label is assumed relevant, so ``p_l = n_l / n*_l`` with n*_l the rows that carry l or
-    a descendant of it (Jain et al., section 5). The paper bins labels by n_l and fits p at the bin's n_l. Labels with
-    good luck then sit in higher bins than their like, which on data with known (A, B) drives B to 0. So bins are
-    made by n*_l here, and the curve is solved for the rate that a label with n*_l relevant rows must have.
+    a descendant of it (Jain et al., section 5). The paper bins labels by n_l and fits p at the bin's n_l
+    (``bins_by="observed"``). Labels with good luck then sit in higher bins than their like, which on data with known
+    (A, B) drives B to 0. So bins are made by n*_l here, and the curve is solved for the rate that a label with n*_l
+    relevant rows must have.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ def propensity_from_hierarchy(Y: Any, parents: Any, *, min_descendants: int = 5,
     min_descendants : int
         Only labels with at least so many descendants are evidence.
     **options
-        ``bin_size=20, confidence=0.95, n_bootstrap=200, random_state=0``.
+        ``bin_size=20, bins_by="relevant", confidence=0.95, n_bootstrap=200, random_state=0``.
 
     Notes
     -----
@@ -68,7 +69,7 @@ def propensity_from_substitutes(Y: Any, viewed: Any, **options: Any) -> Estimate
     viewed : sparse (n_samples, n_samples) matrix
         Items i and j were viewed together; made symmetric.
     **options
-        ``bin_size=20, confidence=0.95, n_bootstrap=200, random_state=0``.
+        ``bin_size=20, bins_by="relevant", confidence=0.95, n_bootstrap=200, random_state=0``.
     """
     Y = check_labels(Y)
     n_items = Y.shape[0]

@@ -9,11 +9,13 @@ from scipy.optimize import least_squares
 
 from tailwise.display import Printable, Table
 from tailwise.errors import InvalidInput
+from tailwise.parameters import Choice
 from tailwise.persistence.checks import check_kind, check_shape
 from tailwise.propensity.models import PRESETS, JainPropensity, jain_inverse
 from tailwise.validation import as_rng, check_number
 
 LABELS_A_BIN = 20
+BINS_BY = Choice("relevant", "observed")
 BOUNDS = np.log([[0.05, 0.01], [1.0, 1000.0]])
 _NEWTON_STEPS = 8
 _ROWS_SHOWN = 8
@@ -165,6 +167,7 @@ def fit_propensity(
     evidence: LabelEvidence,
     *,
     bin_size: int = LABELS_A_BIN,
+    bins_by: str = "relevant",
     confidence: float = 0.95,
     n_bootstrap: int = 200,
     random_state: Any = 0,
@@ -172,8 +175,13 @@ def fit_propensity(
     """Jain's curve with the (a, b) that fits the evidence best, and how sure they are.
 
     Least squares on the rates of equal-height bins of ``bin_size`` labels; intervals from ``n_bootstrap`` resamples
-    of the labels. The result still has to be fitted on the training labels.
+    of the labels. ``bins_by="observed"`` makes bins by how often labels were observed and fits the curve there, as Jain
+    et al. do. The result still has to be fitted on the training labels.
     """
+    BINS_BY.check("bins_by", bins_by)
+    as_published = evidence.exact and bins_by == "observed"
+    if as_published:
+        evidence = evidence._replace(exact=False)
     check_number("bin_size", bin_size, integer=True, low=1)
     check_number("n_bootstrap", n_bootstrap, integer=True, low=1)
     check_number("confidence", confidence, low=0, high=1, open_low=True, open_high=True)
@@ -184,11 +192,16 @@ def fit_propensity(
             f"bin_size={bin_size}: bring more evidence or lower bin_size"
         )
     rng = as_rng(random_state)
-    bins = _bin_labels(evidence, np.arange(n_labels), bin_size)
+
+    def bin_labels(labels: np.ndarray) -> _Bins:
+        made = _bin_labels(evidence, labels, bin_size)
+        return made._replace(weight=np.ones(made.weight.size)) if as_published else made
+
+    bins = bin_labels(np.arange(n_labels))
     best = _fit_bins(bins, evidence.n_samples, evidence.exact, list(PRESETS.values()))
     samples = np.empty((n_bootstrap, 2))
     for i in range(n_bootstrap):
-        resampled = _bin_labels(evidence, np.sort(rng.integers(0, n_labels, n_labels)), bin_size)
+        resampled = bin_labels(np.sort(rng.integers(0, n_labels, n_labels)))
         samples[i] = _fit_bins(resampled, evidence.n_samples, evidence.exact, [tuple(best)])
     curves = np.array([_curve(bins, evidence.n_samples, evidence.exact, a, b) for a, b in samples])
     levels = [(1 - confidence) / 2, (1 + confidence) / 2]
