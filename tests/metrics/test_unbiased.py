@@ -12,6 +12,7 @@ DRAWS = 300
 PAIRS = {
     "psp@3": "p@3",
     "psndcg@3": "ndcg@3",
+    "psdcg@3": "dcg@3",
     "psrecall@3": "recall@3",
     "psf1@3": "f1@3",
     "psmrr": "mrr",
@@ -60,6 +61,28 @@ def test_scored_estimate_is_unbiased_and_plain_is_not(draws, scored):
     assert abs(values[scored].mean() - truth[plain].value) < 4 * error
     plain_error = values[plain].std(ddof=1) / np.sqrt(DRAWS)
     assert abs(values[plain].mean() - truth[plain].value) > 10 * plain_error
+
+
+def test_of_two_normalisations_one_is_unbiased_by_itself(world):
+    """psdcg divides by k hits and needs nothing else; psndcg divides by the labels that were observed, and errs."""
+    complete, topk, p = world
+    names = ["dcg@3", "ndcg@3"]
+    truth = evaluate(complete, topk, names, confidence=None)
+    values = np.array(
+        [
+            [result[f"ps{name}"].value for name in names]
+            for result in (
+                evaluate(
+                    drop_labels(complete, p, seed), topk, ["psdcg@3", "psndcg@3"], p, confidence=None, normalize=False
+                )
+                for seed in range(DRAWS)
+            )
+        ]
+    )
+    error = values.std(axis=0, ddof=1) / np.sqrt(DRAWS)
+    away = np.abs(values.mean(axis=0) - [truth[name].value for name in names])
+    assert away[0] < 4 * error[0]
+    assert away[1] > 10 * error[1]
 
 
 def test_pooled_recall_by_slice_is_consistent(world):

@@ -10,6 +10,7 @@ A *label metric* counts over labels instead of rows.
 |---|---|---|
 | p@k | Σ g / k | |
 | ndcg@k | Σ g_j / log2(j+1), over that of min(k, labels of the row) hits | as in the public evaluation code |
+| dcg@k | Σ g_j / log2(j+1), over that of k hits | psdcg is unbiased as it is, psndcg where R is known |
 | recall@k | Σ g / R | R = labels of the row; the truly relevant ones where that is known |
 | f1@k | 2 Σ g / (labels predicted + R) | the mean of the rows' F-scores |
 | mrr | Σ (g_j / j) / R | the mean over *all* relevant labels: only so can it be propensity-scored |
@@ -174,6 +175,12 @@ _METRICS = (
         discount=_discounts,
         scale=lambda facts, k: _inverse(_ideal_dcg(facts, k)),
         skips_rows_outside_slice=True,
+    ),
+    GainMetric(
+        "dcg",
+        "discounted cumulative gain, beside that of k correct labels",
+        discount=_discounts,
+        scale=lambda facts, k: np.full(len(facts.gains), 1.0 / _discounts(k).sum()),
     ),
     GainMetric("recall", "share of the row's labels among the first k", scale=_relevant, pool=_pairs),
     GainMetric(
