@@ -23,7 +23,7 @@ import tailwise as tw
 from benchmarks.harness import ROOT, save_results
 from tailwise.data.loading import encode_labels
 from tailwise.measure import measured
-from tailwise.sequence import learn_word_vectors
+from tailwise.text import learn_word_vectors
 
 QUESTION = "Do networks on words in their order find more than linear models on TF-IDF, and at what cost?"
 _DATA = ROOT.parent / "shared" / "data"

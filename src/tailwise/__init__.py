@@ -69,7 +69,7 @@ _HOME_OF = {
     "MatchedNames": "text",
     "KnownLabels": "text",
     "read_word_vectors": "text",
-    "learn_word_vectors": "sequence",
+    "learn_word_vectors": "text",
     "Vocabulary": "vocabulary",
     "LabelRules": "vocabulary",
     "Audit": "audit",

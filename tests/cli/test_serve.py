@@ -2,6 +2,7 @@
 
 import json
 import socket
+from pathlib import Path
 
 import pytest
 from scipy import sparse
@@ -93,3 +94,13 @@ def test_two_models_of_one_name(run, model, tmp_path):
     other.parent.mkdir()
     other.symlink_to(model)
     assert json.dumps(str(other))[1:-1] in run("serve", model, other, "--check").err
+
+
+def test_the_example_has_every_key():
+    from dataclasses import fields
+
+    from tailwise.serving.settings import Settings
+
+    text = (Path(__file__).parents[2] / "deploy" / "service.toml").read_text()
+    missing = [each.name for each in fields(Settings) if each.name not in text]
+    assert not missing, f"deploy/service.toml says nothing of {', '.join(missing)}"

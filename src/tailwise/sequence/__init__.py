@@ -5,7 +5,6 @@ missing.
 """
 
 from tailwise.sequence.attention_xml import AttentionXML
-from tailwise.sequence.vectors import learn_word_vectors
 from tailwise.sequence.xml_cnn import XMLCNN
 
-__all__ = ["XMLCNN", "AttentionXML", "learn_word_vectors"]
+__all__ = ["XMLCNN", "AttentionXML"]

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 import numpy as np
 from scipy import sparse
 
 from tailwise.compression.spectrum import top_right_vectors
 from tailwise.rows import unit_rows
 from tailwise.sequence.tokens import Tokens
-
-if TYPE_CHECKING:
-    from tailwise.text import Sequences
 
 
 def token_counts(X: sparse.csr_array, known: np.ndarray) -> sparse.csr_array:
@@ -50,18 +44,3 @@ def token_vectors(X: sparse.csr_array, known: np.ndarray, dim: int) -> np.ndarra
     vectors[:, : directions.shape[1]] = directions * np.sqrt(strength)
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.divide(np.sqrt(dim) * vectors, length, out=np.zeros_like(vectors), where=length > 1e-6)
-
-
-def learn_word_vectors(sequences: Sequences, texts: Sequence[str], dim: int) -> np.ndarray:
-    """Vectors of ``sequences.words``, (n_words, dim) float32, from texts that need no labels: the more the better.
-
-    For ``word_vectors`` of :class:`~tailwise.XMLCNN` and :class:`~tailwise.AttentionXML`, whose training rows are only
-    some of the texts at hand.
-
-    >>> from tailwise.text import Sequences
-    >>> texts = ["ships at sea", "ships on the sea", "stars at night", "stars of the night"]
-    >>> learn_word_vectors(Sequences(8, min_df=2).fit(texts), texts, 2).shape
-    (6, 2)
-    """
-    X = sequences.transform(texts)
-    return token_vectors(X, np.arange(1, len(sequences.words) + 1, dtype=np.float32), dim)

@@ -6,7 +6,7 @@ from tailwise.text.matched_names import MatchedNames
 from tailwise.text.matcher import LabelMatcher
 from tailwise.text.parts import TextParts
 from tailwise.text.rows import KnownLabels, TextRows
-from tailwise.text.sequences import Sequences, read_word_vectors
+from tailwise.text.sequences import Sequences, learn_word_vectors, read_word_vectors
 from tailwise.text.suggestions import Suggestion, Suggestions
 from tailwise.text.tagger import Tagger
 from tailwise.text.vectors import GivenVectors, SentenceVectors
@@ -26,5 +26,6 @@ __all__ = [
     "TextRows",
     "detect_language",
     "detect_languages",
+    "learn_word_vectors",
     "read_word_vectors",
 ]

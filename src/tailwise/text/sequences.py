@@ -12,6 +12,7 @@ from scipy import sparse
 from tailwise.errors import InvalidInput
 from tailwise.parameters import Flag, Integer, OrNone, check_parameters
 from tailwise.persistence.checks import check_kind
+from tailwise.sequence.vectors import token_vectors
 from tailwise.text.features import TextFeatures
 from tailwise.text.rows import CountOrShare, Groups, KnownLabels, TextRows
 
@@ -118,6 +119,20 @@ class Sequences(TextRows):
     def _check_state(self) -> None:
         super()._check_state()
         check_kind("terms_", self.terms_, TextFeatures)._check_is_fitted()
+
+
+def learn_word_vectors(sequences: Sequences, texts: Sequence[str], dim: int) -> np.ndarray:
+    """Vectors of ``sequences.words``, (n_words, dim) float32, from texts that need no labels: the more the better.
+
+    For ``word_vectors`` of :class:`~tailwise.XMLCNN` and :class:`~tailwise.AttentionXML`, whose training rows are only
+    some of the texts at hand.
+
+    >>> texts = ["ships at sea", "ships on the sea", "stars at night", "stars of the night"]
+    >>> learn_word_vectors(Sequences(8, min_df=2).fit(texts), texts, 2).shape
+    (6, 2)
+    """
+    X = sequences.transform(texts)
+    return token_vectors(X, np.arange(1, len(sequences.words) + 1, dtype=np.float32), dim)
 
 
 def read_word_vectors(path: str | Path, words: Sequence[str]) -> np.ndarray:
