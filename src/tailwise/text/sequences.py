@@ -12,7 +12,6 @@ from scipy import sparse
 from tailwise.errors import InvalidInput
 from tailwise.parameters import Flag, Integer, OrNone, check_parameters
 from tailwise.persistence.checks import check_kind
-from tailwise.sequence.vectors import token_vectors
 from tailwise.text.features import TextFeatures
 from tailwise.text.rows import CountOrShare, Groups, KnownLabels, TextRows
 
@@ -131,6 +130,9 @@ def learn_word_vectors(sequences: Sequences, texts: Sequence[str], dim: int) -> 
     >>> learn_word_vectors(Sequences(8, min_df=2).fit(texts), texts, 2).shape
     (6, 2)
     """
+    # Not at the top: reading texts needs no networks.
+    from tailwise.sequence.vectors import token_vectors
+
     X = sequences.transform(texts)
     return token_vectors(X, np.arange(1, len(sequences.words) + 1, dtype=np.float32), dim)
 
