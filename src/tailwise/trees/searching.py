@@ -32,7 +32,7 @@ def find_labels(
     """
     labels = np.empty((X.shape[0], k), np.int32)
     scores = np.empty((X.shape[0], k), np.float32)
-    rows, search = csr_parts(X), Search(loss, beam, path_weight)
+    rows, search = csr_parts(X), Search(loss, beam, float(path_weight))
 
     def search_block(block: tuple[int, int]) -> None:
         search_trees(chunks, search, rows, X.shape[1], block, labels, scores)
