@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from tailwise.compression.low_rank import LARGEST, encode
@@ -54,6 +53,8 @@ def partition_rows(
     if n_parts == 1:
         centroids = np.asarray(X.mean(axis=0)).reshape(1, -1)
     else:
+        from sklearn.cluster import KMeans
+
         means = KMeans(n_parts, n_init=1, max_iter=_MAX_ROUNDS, random_state=int(rng.integers(2**31)))
         # Threads would add up centroids in the order in which they come.
         with threadpool_limits(1):

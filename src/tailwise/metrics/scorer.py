@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.pipeline import Pipeline
 
 from tailwise.base import TopK
 from tailwise.errors import InvalidInput
@@ -61,6 +60,8 @@ def predict_topk(model: Any, X: Any, k: int = 5) -> TopK:
 
 def at_the_end(model: Any, X: Any) -> tuple[Any, Any]:
     """The model at the end of a Pipeline or a search, and the rows as they arrive there."""
+    from sklearn.pipeline import Pipeline
+
     while not hasattr(model, "predict_topk"):
         if isinstance(model, Pipeline):
             X = model[:-1].transform(X) if len(model) > 1 else X

@@ -119,13 +119,10 @@ def run(settings: Settings, listening: socket.socket, on_ready: Callable[[], Any
         # Kernels of one worker have one core.
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
             os.environ.setdefault(name, "1")
-        # Nothing that is imported is garbage: looking for it takes a sixth of the start, and would have each worker
-        # write to pages that all of them share.
-        gc.disable()
         import tailwise.serving.worker  # noqa: F401  what workers need, imported once for all of them
 
+        # Looking for garbage among it would have each worker write to pages that all of them share.
         gc.freeze()
-        gc.enable()
         workers: list[Worker] = []
         try:
             n_workers = settings.workers or available_cores()

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
-from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
 from tailwise.kernels.arrays import frozen
@@ -46,6 +45,8 @@ class BoostedTrees(NamedTuple):
         parameters = {"l2_regularization": _L2, "early_stopping": False, **parameters}
         if hits.all() or not hits.any():
             return cls._constant(float(hits.mean()) if hits.size else 0.0)
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
         # Its loops are so short that threads mostly wait for each other: on a busy machine 25 times longer than alone.
         with threadpool_limits(1, user_api="openmp"):
             model = HistGradientBoostingClassifier(**parameters).fit(features, hits, sample_weight=sample_weight)

@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
 
 from tailwise.base import TopK, XMCModel
 from tailwise.changes import Change
@@ -67,6 +65,8 @@ def fit_curve(scores: np.ndarray, hits: np.ndarray, method: str, weight: np.ndar
         rate = float(hits.mean()) if hits.size else 0.0
         return Curve(np.zeros(1), np.full(1, rate))
     if method == "isotonic":
+        from sklearn.isotonic import IsotonicRegression
+
         fitted = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scores, hits, weight)
         steps, first = np.unique(fitted.y_thresholds_, return_index=True)
         last = np.append(first[1:], fitted.y_thresholds_.size) - 1
@@ -75,6 +75,8 @@ def fit_curve(scores: np.ndarray, hits: np.ndarray, method: str, weight: np.ndar
         return Curve(middles, steps)
     points = np.unique(np.quantile(scores, np.linspace(0, 1, 512)))
     scale = scores.std() or 1.0
+    from sklearn.linear_model import LogisticRegression
+
     fitted = LogisticRegression(C=1e6).fit((scores / scale)[:, None], hits, weight)
     return Curve(points, fitted.predict_proba((points / scale)[:, None])[:, 1])
 

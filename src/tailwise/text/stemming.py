@@ -6,8 +6,6 @@ import threading
 from functools import lru_cache
 from typing import Any
 
-import snowballstemmer
-
 ALGORITHMS = {
     "ar": "arabic", "ca": "catalan", "da": "danish", "de": "german", "el": "greek", "en": "english", "es": "spanish",
     "eu": "basque", "fi": "finnish", "fr": "french", "ga": "irish", "hi": "hindi", "hu": "hungarian", "hy": "armenian",
@@ -56,5 +54,7 @@ def _stemmer(algorithm: str) -> Any:
     """A stemmer of this thread's own: it keeps the word that it works on."""
     own = _OF_THREAD.__dict__
     if algorithm not in own:
+        import snowballstemmer
+
         own[algorithm] = snowballstemmer.stemmer(algorithm)
     return own[algorithm]

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.feature_extraction.text import strip_accents_unicode
 
 from tailwise.kernels.text import terms as kernels
 from tailwise.parallel import map_blocks
@@ -31,7 +30,11 @@ class Folding(NamedTuple):
     def __call__(self, text: str) -> str:
         """The text without it."""
         text = text.lower() if self.lowercase else text
-        return strip_accents_unicode(text) if self.strip_accents else text
+        if not self.strip_accents:
+            return text
+        from sklearn.feature_extraction.text import strip_accents_unicode
+
+        return strip_accents_unicode(text)
 
 
 class Cut(NamedTuple):
@@ -224,8 +227,10 @@ def _by_block(function: Callable[[list[str]], Any], blocks: list[list[str]], doi
 @lru_cache(maxsize=1)
 def _word_characters() -> np.ndarray:
     """For each code point whether it belongs to words, as ``\\w`` of Python's re has it."""
-    table = np.fromiter((chr(code).isalnum() for code in range(0x110000)), np.bool_, 0x110000)
-    table[ord("_")] = True
+    every = np.arange(0x110000, dtype=np.uint32).tobytes().decode("utf-32-le", "surrogatepass")
+    table = np.zeros(len(every), np.bool_)
+    for run in re.finditer(r"\w+", every):
+        table[run.start() : run.end()] = True
     return table
 
 
