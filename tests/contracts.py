@@ -11,6 +11,7 @@ import json
 import pickle
 import re
 import warnings
+from concurrent.futures import Future
 from inspect import signature
 from typing import ClassVar
 
@@ -24,6 +25,24 @@ from strategies import backwards, in_halves, store
 import tailwise
 from tailwise.base import TopK, XMCModel
 from tailwise.errors import InvalidInput, ModelFileError, NotFitted, TailwiseError, Unsupported
+
+
+class InThisProcess:
+    """``submit`` that calls at once; more than ``allowed`` calls are refused."""
+
+    def __init__(self, allowed=None):
+        self.calls, self.allowed = [], allowed
+
+    def submit(self, function, *arguments):
+        if self.allowed is not None and len(self.calls) >= self.allowed:
+            raise AssertionError(f"nothing should be computed, but {arguments} is")
+        self.calls.append(arguments)
+        future = Future()
+        try:
+            future.set_result(function(*arguments))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
 
 
 def make_rows(n_samples=120, n_features=40, n_labels=15, seed=0):
@@ -156,6 +175,17 @@ class ModelContract:
         if "n_jobs" in fitted.get_params(deep=False):
             for n_jobs in (1, 2):
                 assert_same_bits(self.make(n_jobs=n_jobs, **self._seed()).fit(X, Y).predict_topk(X), expected)
+
+    def test_pieces_computed_apart_are_the_same_bits(self, rows, fitted, tmp_path):
+        """As other processes would: from the parameters, the mapped rows and the results of earlier pieces."""
+        X, Y = rows
+        with tailwise.workdir(tmp_path / "run", InThisProcess()):
+            found = self.make(**self._seed()).fit(X, Y)
+        assert_same_bits(found.predict_topk(X), fitted.predict_topk(X))
+        nobody = InThisProcess(allowed=0)
+        with tailwise.workdir(tmp_path / "run", nobody):
+            again = self.make(**self._seed()).fit(X, Y)
+        assert_same_bits(again.predict_topk(X), fitted.predict_topk(X))
 
     @pytest.mark.parametrize("k", [1, 5, 40])
     def test_topk_is_valid(self, rows, fitted, k):

@@ -12,6 +12,7 @@ __version__ = "0.2.0"
 
 _HOME_OF = {
     "TopK": "base",
+    "workdir": "distributed",
     "XMCModel": "base",
     "Popularity": "baselines",
     "Centroid": "baselines",

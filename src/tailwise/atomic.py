@@ -33,8 +33,11 @@ class OutputError(TailwiseError, OSError):
 
 
 @contextmanager
-def writing(path: str | Path) -> Iterator[IO[bytes]]:
-    """A binary file that appears under ``path`` only when it is whole; packed if ``path`` ends in .gz or .xz."""
+def writing(path: str | Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
+    """A binary file that appears under ``path`` only when it is whole; packed if ``path`` ends in .gz or .xz.
+
+    Unless it is ``durable`` a power cut, though no crash, may leave it torn.
+    """
     path = Path(path)
     with _held(path, _make_file) as (scratch, handle):
         with open(handle, "wb", closefd=False) as raw:
@@ -47,9 +50,11 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
                     yield packed
             else:
                 yield raw
-        os.fsync(handle)
+        if durable:
+            os.fsync(handle)
         scratch.replace(path)
-        fsync_folder(path.parent)
+        if durable:
+            fsync_folder(path.parent)
 
 
 @contextmanager

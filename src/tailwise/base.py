@@ -19,9 +19,11 @@ from tailwise.errors import InvalidInput, NotFitted, Unsupported
 from tailwise.explanation import Explanation
 from tailwise.label_lists import more_labels, named_labels
 from tailwise.label_sets import LabelSets
+from tailwise.parallel import map_shards, row_blocks
 from tailwise.parameters import Component, Constraint, check_parameters
 from tailwise.persistence.checks import INTEGERS, check_kind, check_range, check_shape, check_that
 from tailwise.rows import AS_THEY_ARE, RowView
+from tailwise.runs import current_run, job_of_run
 from tailwise.topk import TopK
 from tailwise.validation import (
     check_feature_names,
@@ -37,6 +39,7 @@ from tailwise.validation import (
 _MOST = 2**31 - 1
 """Labels and features are numbered by int32."""
 _ROWS_FOR_RULE = 512
+_ROWS_A_SHARD = 10_000
 
 
 class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
@@ -87,10 +90,11 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
                     setattr(self, name, value)
             self.n_features_in_, self.n_labels_ = X.shape[1], Y.shape[1]
             self.label_counts_ = label_counts(Y)
-            self.rows_ = self._see_rows(X)
-            seen = self.rows_(X)
-            self._fit(seen, Y, weight)
-            self.rule_ = self._learn_rule(seen, Y)
+            with job_of_run(self, "fit", X=X, Y=Y, sample_weight=weight):
+                self.rows_ = self._see_rows(X)
+                seen = self.rows_(X)
+                self._fit(seen, Y, weight)
+                self.rule_ = self._learn_rule(seen, Y)
         except BaseException:
             # Ctrl-C or an error leaves what was there: an unfitted model, or the old fit.
             self.__dict__.clear()
@@ -102,7 +106,13 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
         """The ``k`` best labels of each row with their scores; ties break by label index."""
         self._check_is_fitted()
         k = int(check_number("k", k, integer=True, low=1))
-        return self._predict_topk(self._seen(X), min(k, self.n_labels_)).padded(k)
+        seen = self._seen(X)
+        if current_run() is None or seen.shape[0] <= _ROWS_A_SHARD:
+            return self._predict_topk(seen, min(k, self.n_labels_)).padded(k)
+        with job_of_run(self, "predict_topk", X=X, k=k):
+            ranges = row_blocks(seen.shape[0], _ROWS_A_SHARD)
+            tops = map_shards(lambda part: self._predict_topk(seen[slice(*part)], min(k, self.n_labels_)), ranges)
+        return TopK(*map(np.concatenate, zip(*tops, strict=True))).padded(k)
 
     def label_weights(self) -> sparse.csr_array:
         """The linear weights of each label, for rows as the model sees them: CSR (n_labels, n_features)."""

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from tailwise.cpus import available_cores
 from tailwise.errors import InvalidInput
 from tailwise.notebook import in_notebook, moving_line
+from tailwise.runs import current_run
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
@@ -138,6 +139,39 @@ def map_blocks(
         if threads <= 1 and not (blocks and description and threading.current_thread() is threading.main_thread()):
             return _map_here(function, blocks, lambda block: advance(weight(block)))
         return _map_on_threads(function, blocks, threads, lambda block: advance(weight(block)))
+
+
+def map_shards(
+    function: Callable[[Block], Result],
+    blocks: Sequence[Block],
+    *,
+    take: Callable[[Block, Result], None] | None = None,
+    n_jobs: int | None = None,
+    description: str = "",
+    weight: Callable[[Block], float] = lambda block: 1.0,
+) -> list[Result]:
+    """:func:`map_blocks` for work that takes long, which a run may have done elsewhere or before.
+
+    ``function`` is pure: the same block gives the same result in every process, and the result can be saved. ``take``,
+    if given, gets each block with its result, in any order and on any thread, and the list is empty: so results need
+    not all be there at once. ``weight`` is what a block is expected to cost.
+
+    >>> map_shards(lambda block: block ** 2, [1, 2, 3])
+    [1, 4, 9]
+    """
+    run = current_run()
+    if run is not None:
+        found = run.map(function, blocks, weight, n_jobs=n_jobs, description=description)
+        if take is None:
+            return list(found)
+        for block, result in zip(blocks, found, strict=True):
+            take(block, result)
+        return []
+    how: dict[str, Any] = {"n_jobs": n_jobs, "description": description, "weight": weight}
+    if take is None:
+        return map_blocks(function, blocks, **how)
+    map_blocks(lambda block: take(block, function(block)), blocks, **how)
+    return []
 
 
 class _Abandoned(BaseException):

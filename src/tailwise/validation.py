@@ -12,6 +12,7 @@ from scipy import sparse
 
 from tailwise.errors import InvalidInput, argument
 from tailwise.matrices import canonical_csr
+from tailwise.runs import current_run
 
 _DENSE_WARNING_SIZE = 10_000_000
 
@@ -21,9 +22,14 @@ def as_rng(random_state: int | np.random.Generator | np.random.RandomState | Non
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31 - 1))
     try:
-        return np.random.default_rng(random_state)
+        return np.random.default_rng(_entropy() if random_state is None else random_state)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"random_state={random_state!r}; pass an integer, a numpy Generator or None") from error
+
+
+def _entropy() -> int | None:
+    run = current_run()
+    return None if run is None else run.entropy()
 
 
 _INTEGERS = (int, np.integer)

@@ -15,7 +15,7 @@ from tailwise.compression.ridge import CentredRows, ridge
 from tailwise.explanation import Explanation, Part, not_ranked
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.sparse.topk import topk_csr
-from tailwise.parallel import ONE_BLAS_THREAD, map_blocks, row_blocks
+from tailwise.parallel import ONE_BLAS_THREAD, map_blocks, map_shards, row_blocks
 from tailwise.parameters import Integer
 from tailwise.persistence.checks import (
     check_exact,
@@ -178,7 +178,7 @@ class SLEEC(XMCModel):
 
         with ONE_BLAS_THREAD:
             self.learners_ = (
-                map_blocks(learn, seeds, n_jobs=self.n_jobs, description="Training SLEEC") if X.shape[0] else []
+                map_shards(learn, seeds, n_jobs=self.n_jobs, description="Training SLEEC") if X.shape[0] else []
             )
 
     def _learn(

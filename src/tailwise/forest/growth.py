@@ -12,7 +12,7 @@ from tailwise.kernels.arrays import frozen
 from tailwise.kernels.forest.grow import GrowSettings, RowLabels, Tree, grow_tree
 from tailwise.kernels.sparse.columns import Columns
 from tailwise.kernels.sparse.csr import csr_parts
-from tailwise.parallel import map_blocks
+from tailwise.parallel import map_shards
 
 
 def grow_forest(
@@ -58,7 +58,7 @@ def grow_forest(
             seen = look_at(np.sort(np.random.default_rng(seed).choice(n_features, n_seen, replace=False)))
         return Tree(*(np.array(part) for part in grow_tree(*seen, labels, settings, seed)))
 
-    trees = map_blocks(grow, list(seeds), n_jobs=n_jobs, description=description)
+    trees = map_shards(grow, list(seeds), n_jobs=n_jobs, description=description)
     return frozen(lay_out(trees, np.bincount(X.indices, minlength=X.shape[1]) / X.shape[0]))
 
 

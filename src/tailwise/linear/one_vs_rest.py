@@ -14,7 +14,7 @@ from tailwise.kernels.solvers.problems import NO_START, Labels, Rows, Start, Wei
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.linear.model import LinearModel
 from tailwise.linear.weight_store import WeightStore
-from tailwise.parallel import map_blocks
+from tailwise.parallel import map_shards
 from tailwise.parameters import Constraint, Number
 from tailwise.validation import as_rng, check_number, label_counts
 
@@ -156,12 +156,12 @@ class OneVsRest(LinearModel):
         size = self._labels_a_block
         blocks = [order[start : start + size] for start in range(0, order.size, size)]
 
-        def solve(block: np.ndarray) -> None:
+        def solve(block: np.ndarray) -> Weights:
             own = _labels_of(problem.by_label, block, problem.costs, self.C_, problem.weight)
             start = NO_START if old is None else old.start(block)
-            store.add(block, self._solve(problem.rows, own, problem.seed, problem.prepared, start))
+            return self._solve(problem.rows, own, problem.seed, problem.prepared, start)
 
-        map_blocks(solve, blocks, n_jobs=self.n_jobs, description=description, weight=len)
+        map_shards(solve, blocks, take=store.add, n_jobs=self.n_jobs, description=description, weight=len)
 
     def _check_state(self) -> None:
         super()._check_state()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.base import clone
 from tailwise.base import Models, TopK, XMCModel
 from tailwise.changes import Change
 from tailwise.persistence.checks import check_kind, check_that
+from tailwise.runs import kept
 from tailwise.tail.candidates import Candidates, gather_candidates
 from tailwise.tail.folds import N_FOLDS, N_ROWS, split_folds
 from tailwise.tail.ranking import N_CANDIDATES, followed_by
@@ -46,7 +48,7 @@ def _judged(
     """
     tops, describing = [], []
     for member in members:
-        fitted = clone(member).fit(*training)
+        fitted = kept(partial(clone(member).fit, *training))
         tops.append(fitted.predict_topk(X, width))
         if fitted.pair_inputs():
             describing.append(fitted)
@@ -79,7 +81,7 @@ class Committee(XMCModel):
             found, known = _judged(members, (X[rest], Y[rest], own), X[held_out], width)
             parts.append((held_out, found))
             described.append(known)
-        self.members_ = [member.fit(X, Y, weight) for member in members]
+        self.members_ = [kept(partial(member.fit, X, Y, weight)) for member in members]
         candidates, order = Candidates.joined(parts, X.shape[0])
         seen = folds.counts_seen(candidates.rows, candidates.labels)
         return OutOfFold(candidates, np.concatenate(described)[order], seen)

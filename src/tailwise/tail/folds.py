@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.base import clone
 from tailwise.base import TopK, XMCModel
 from tailwise.errors import InvalidInput
 from tailwise.parameters import Integer, OrNone
+from tailwise.runs import kept
 from tailwise.validation import as_rng, label_counts
 
 N_FOLDS = Integer(low=2)
@@ -79,6 +81,7 @@ def out_of_fold(
     scores = np.full((X.shape[0], k), -np.inf, np.float32)
     for held_out, rest in folds.parts():
         own = None if weight is None else weight[rest]
-        top = clone(model).fit(X[rest], Y[rest], own).predict_topk(X[held_out], k)
+        fitted = kept(partial(clone(model).fit, X[rest], Y[rest], own))
+        top = fitted.predict_topk(X[held_out], k)
         labels[held_out], scores[held_out] = top
     return TopK(labels, scores)

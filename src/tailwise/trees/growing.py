@@ -10,7 +10,7 @@ from scipy import sparse
 
 from tailwise.kernels.solvers.problems import Rows, pack_rows
 from tailwise.kernels.sparse.csr import csr_parts
-from tailwise.parallel import map_blocks
+from tailwise.parallel import map_shards
 from tailwise.trees.structure import MAX_CHILDREN, LabelTree, tree_from_nested
 
 Split = Callable[[Rows, np.random.Generator], np.ndarray]
@@ -59,7 +59,8 @@ def grow_trees(
 
     while level:
         below: list[_Growing] = []
-        for node, parts in zip(level, map_blocks(split_node, level, n_jobs=n_jobs), strict=True):
+        split_up = map_shards(split_node, level, n_jobs=n_jobs, weight=lambda node: node.labels.size)
+        for node, parts in zip(level, split_up, strict=True):
             if len(parts) == 1:
                 node.children.extend(_bounded(parts[0]))
                 continue

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.sparse.sums import sum_groups
-from tailwise.parallel import map_blocks, row_blocks
+from tailwise.parallel import map_shards, row_blocks
 from tailwise.rows import scaled_rows
 
 REPRESENTATIONS = ("input", "output", "joint")
@@ -57,7 +57,7 @@ def _sum_groups(groups: sparse.csr_array, space: sparse.csr_array, n_jobs: int |
         return sum_groups(members, block, rows, space.shape[1], _KEEP)
 
     blocks = row_blocks(groups.shape[0], _LABELS_A_BLOCK)
-    counts, features, values = zip(*map_blocks(sum_block, blocks, n_jobs=n_jobs), strict=True)
+    counts, features, values = zip(*map_shards(sum_block, blocks, n_jobs=n_jobs), strict=True)
     indptr = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
     shape = (groups.shape[0], space.shape[1])
     return sparse.csr_array((np.concatenate(values), np.concatenate(features), indptr), shape=shape)

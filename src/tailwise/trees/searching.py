@@ -9,7 +9,7 @@ from tailwise.base import TopK
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.trees.beam import Search, descend, search_trees
 from tailwise.kernels.trees.chunks import Chunks
-from tailwise.parallel import map_blocks, row_blocks
+from tailwise.parallel import map_blocks, map_shards, row_blocks
 from tailwise.trees.structure import LabelTree
 
 _ROWS_A_BLOCK = 256
@@ -68,7 +68,7 @@ def find_visitors(
             below, _, frontier, logs = descend(chunks, search, rows, first, frontier, logs, below, place_of)
         return np.concatenate(visitors).astype(np.int32), np.concatenate(nodes)
 
-    visits = map_blocks(visit_block, _row_blocks(chunks, X.shape[0], beam), n_jobs=n_jobs)
+    visits = map_shards(visit_block, _row_blocks(chunks, X.shape[0], beam), n_jobs=n_jobs)
     visitor, node = (np.concatenate(part) for part in zip(*visits, strict=True))
     pairs = (np.ones(node.size, np.bool_), (node, visitor))
     return sparse.csr_array(pairs, shape=(tree.n_nodes, X.shape[0]))

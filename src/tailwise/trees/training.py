@@ -12,7 +12,7 @@ from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.problems import Labels, Rows, Weights, pack_rows
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.trees.chunks import Chunks, pack_chunk
-from tailwise.parallel import map_blocks
+from tailwise.parallel import map_shards
 from tailwise.trees.structure import LabelTree
 from tailwise.trees.updating import Leaves
 
@@ -77,7 +77,7 @@ def train_tree(
         return solve(problem, labels)
 
     def train(blocks: list[_Block], what: str) -> list[Weights]:
-        return map_blocks(
+        return map_shards(
             train_block,
             blocks,
             n_jobs=n_jobs,
