@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tailwise.cli import how_many, inputs, output
+from tailwise.cli import how_many, inputs, output, running
 
 _NOT_WRITTEN = (".xlsx", ".xls", ".ods", ".docx", ".json")
 _BY_SUFFIX = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".npz": "npz"}
@@ -35,6 +35,8 @@ def predict(
     include: inputs.Include = None,
     exclude: inputs.Exclude = None,
     reading: inputs.Reading = inputs.UNTOLD,
+    workdir: running.WorkDir = None,
+    engine: running.Engine = running.THREADS,
     jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
@@ -70,10 +72,11 @@ def predict(
     tagger = inputs.open_tagger(model)
     suggest = how_many.suggester(tagger, k, assign, missing, rules=rules, language=reading.language)
     rows, row_ids = inputs.read_unlabelled(data, reading, id_column)
-    blocks = suggested(suggest, rows)
-    if to is None:
-        for line in as_json_lines(blocks, row_ids) if as_json else as_lines(blocks, row_ids):
-            output.emit(line.removesuffix("\n"))
-        return
-    write_predictions(to, kind, blocks, tagger.label_ids_, row_ids)
+    with running.run_in(workdir, engine):
+        blocks = suggested(suggest, rows)
+        if to is None:
+            for line in as_json_lines(blocks, row_ids) if as_json else as_lines(blocks, row_ids):
+                output.emit(line.removesuffix("\n"))
+            return
+        write_predictions(to, kind, blocks, tagger.label_ids_, row_ids)
     output.say(f"wrote {to}")

@@ -16,11 +16,14 @@ from tailwise.atomic import told_when_unwritable, write_whole, writing
 from tailwise.display import plain, visible
 from tailwise.errors import import_extra
 from tailwise.parallel import progress, row_blocks
+from tailwise.runs import current_run
 from tailwise.text import Suggestion, Suggestions
 
 COLUMNS = ("row", "rank", "id", "name", "score")
 ROW_ID = "row_id"
 _ROWS_AT_ONCE = 2000
+_ROWS_OF_A_RUN = 200_000
+"""At once where pieces of the work are done elsewhere."""
 
 Block = list[tuple[int, list[Suggestion]]]
 
@@ -29,7 +32,7 @@ def suggested(suggest: Callable[[Any], Suggestions], rows: Any) -> Iterator[Bloc
     """Rows, numbered from 0, with what ``suggest`` gives them, in blocks: a file of any length takes bounded memory."""
     n = rows.shape[0] if hasattr(rows, "shape") else len(rows)
     with progress("Predicting", n) as advance:
-        for first, last in row_blocks(n, _ROWS_AT_ONCE):
+        for first, last in row_blocks(n, _ROWS_AT_ONCE if current_run() is None else _ROWS_OF_A_RUN):
             found = suggest(rows[first:last])
             advance(last - first)
             yield list(enumerate(found, start=first))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tailwise.cli import inputs, output
+from tailwise.cli import inputs, output, running
 from tailwise.models import model_names
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ def train(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is there already.")] = False,
     reading: inputs.Reading = inputs.UNTOLD,
     seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
+    workdir: running.WorkDir = None,
+    engine: running.Engine = running.THREADS,
     jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
@@ -83,6 +85,8 @@ def train(
     tailwise train corpus/ -o my-model --vocab thesaurus.ttl --exclude deprecated --exclude 'rows<2'
 
     tailwise train eurlex-4k -o my-model --model parabel --set n_trees=1
+
+    tailwise train large.jsonl -o my-model --workdir /shared/run --engine dask://head:8786
     """
     output.set_up(quiet, jobs)
     from tailwise.cli.evaluate import judge_one
@@ -114,12 +118,15 @@ def train(
     }
     from_hierarchy = propensity == HIERARCHY
     asked = make(None if from_hierarchy else propensity)
-    tagger, facts = train_tagger(
-        lambda rows: make(hierarchy_propensity(rows)) if from_hierarchy else asked,
-        read,
-        model_path,
-        overwrite=overwrite,
-    )
+    with running.run_in(workdir, engine):
+        tagger, facts = train_tagger(
+            lambda rows: make(hierarchy_propensity(rows)) if from_hierarchy else asked,
+            read,
+            model_path,
+            overwrite=overwrite,
+        )
+    if workdir is not None:
+        output.say(f"{workdir} holds the pieces of the work; it is not needed any more")
     for rows in held:
         result = judge_one(model_path.resolve().name, tagger, rows, default_metrics())
         output.say(
