@@ -9,7 +9,7 @@ from contracts import InThisProcess, assert_same_bits, make_rows
 from sklearn.base import clone
 
 import tailwise
-from tailwise.distributed import Processes, RunError, Submitting
+from tailwise.distributed import Processes, RayExecutor, RunError, Submitting
 from tailwise.distributed.engines import Lost
 from tailwise.distributed.programs import compute_piece
 
@@ -149,3 +149,12 @@ def test_dask(rows, expected, tmp_path):
     with pytest.raises(RunError, match="no Dask scheduler answers"), pytest.MonkeyPatch.context() as patch:
         patch.setattr("tailwise.distributed.engines.Dask._PATIENCE_SECONDS", 0.5)
         fit(tmp_path / "other", "dask://127.0.0.1:9", rows)
+
+
+def test_ray(rows, expected, tmp_path):
+    ray = pytest.importorskip("ray", reason="ray is not installed")
+    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    try:
+        assert_same_bits(fit(tmp_path, RayExecutor(), rows), expected)
+    finally:
+        ray.shutdown()
