@@ -21,6 +21,7 @@ from tailwise.persistence.checks import (
     check_monotone,
     check_shape,
 )
+from tailwise.runs import room
 from tailwise.validation import check_number
 
 
@@ -79,7 +80,7 @@ class RowView(NamedTuple):
         # Not at the top, because numba takes long to import and reading the help needs no rows.
         from tailwise.kernels.sparse.rows import unit_values
 
-        return unit_values(X.indptr, data)
+        return unit_values(X.indptr, data, room(data.size, np.float32))
 
 
 AS_THEY_ARE = RowView()

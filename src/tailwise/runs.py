@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
 Result = TypeVar("Result")
 
 
@@ -27,6 +29,9 @@ class Run(Protocol):
 
     def keep(self, function: Callable[[], Result]) -> Result:
         """What ``function()`` returns, or returned in an earlier run."""
+
+    def room(self, size: int, dtype: Any) -> np.ndarray:
+        """An array to be filled."""
 
     def entropy(self) -> int | None:
         """What to draw from where the caller gave no seed: the same numbers when the work is done again."""
@@ -59,6 +64,12 @@ def job_of_run(model: Any, call: str, **arguments: Any) -> AbstractContextManage
     """Within it the work belongs to that call, if there is a run."""
     run = current_run()
     return nullcontext() if run is None else run.job(model, call, arguments)
+
+
+def room(size: int, dtype: Any) -> np.ndarray:
+    """An array to be filled: in memory, or, where a run keeps large ones on disk, mapped from a file."""
+    run = current_run()
+    return np.empty(size, dtype) if run is None else run.room(size, dtype)
 
 
 def kept(function: Callable[[], Result]) -> Result:

@@ -205,7 +205,9 @@ TWINS = {
         writes=(0,),
     ),
     rows.row_order: Twin(naive.row_order, compressed_rows(), examples=200),
-    rows.unit_values: Twin(naive.unit_values, stored_values(), rtol=1e-6),
+    rows.unit_values: Twin(
+        naive.unit_values, stored_values().map(lambda of: (*of, np.full(of[1].size, 7, np.float32))), (2,), rtol=1e-6
+    ),
     topk.push: Twin(naive.push, candidates(ascending=True), writes=(0, 1), examples=60),
     topk.push_any_order: Twin(naive.push, candidates(ascending=False), writes=(0, 1), examples=60),
     topk.topk_dense: Twin(naive.topk_dense, dense_blocks(), writes=(2, 3)),

@@ -69,9 +69,10 @@ def row_order(indptr, indices, width):
     return 2 if all(row == sorted(set(row)) for row in rows) else 1
 
 
-def unit_values(indptr, data):
+def unit_values(indptr, data, scaled):
     rows = [np.asarray(data[a:b], np.float64) for a, b in pairwise(indptr)]
-    return np.concatenate([np.empty(0), *(row / (np.linalg.norm(row) or 1) for row in rows)]).astype(np.float32)
+    scaled[:] = np.concatenate([np.empty(0), *(row / (np.linalg.norm(row) or 1) for row in rows)])
+    return scaled
 
 
 def sum_groups(groups, block, X, n_features, keep):

@@ -17,7 +17,8 @@ def convert(
     data: inputs.Data,
     to: Annotated[Path, typer.Argument(metavar="TO", help="The file or folder to write; its suffix tells the format.")],
     to_format: Annotated[
-        str | None, typer.Option("--to", help="xmc, libsvm, jsonl, csv, tsv or parquet, where TO does not tell it.")
+        str | None,
+        typer.Option("--to", help="xmc, libsvm, rows, jsonl, csv, tsv or parquet, where TO does not tell it."),
     ] = None,
     reading: inputs.Reading = inputs.UNTOLD,
     spreadsheet_safe: Annotated[
@@ -30,24 +31,30 @@ def convert(
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
-    """Write DATA in another format: texts as JSON Lines, CSV, TSV or Parquet, rows as xmc or libsvm.
+    """Write DATA in another format: texts as JSON Lines, CSV, TSV or Parquet, rows as xmc, libsvm or mapped arrays.
 
-    Texts become rows of TF-IDF where TO is a format of rows. DATA with test rows is written as a folder.
+    Texts become rows of TF-IDF where TO is a format of rows. DATA with test rows is written as a folder. A folder
+    x.rows is for rows that are more than memory holds: it is written as they are read, and mapped by `tailwise train`.
 
     Examples:
 
     tailwise convert records.csv records.jsonl --text-columns title,body --label-column tags --label-separator '|'
 
     tailwise convert bibtex-train.arff.xz bibtex.svm
+
+    tailwise convert amazon-3m.txt amazon-3m.rows
     """
     output.set_up(quiet, jobs)
     from tailwise.atomic import told_when_unwritable
-    from tailwise.data.saving import write_converted
+    from tailwise.data.saving import stream, write_converted
     from tailwise.errors import spelled
 
-    found = inputs.load(data, reading, unit_rows=False)
     with told_when_unwritable(to), spelled(lambda name, value: inputs.as_option(_TO.get(name, name), value)):
-        written = write_converted(found, to, to_format, spreadsheet_safe=spreadsheet_safe)
+        if stream(data, to, to_format, reading.options()):
+            written = [to]
+        else:
+            found = inputs.load(data, reading, unit_rows=False)
+            written = write_converted(found, to, to_format, spreadsheet_safe=spreadsheet_safe)
     if as_json:
         output.emit_json({"written": [str(path) for path in written]})
     else:

@@ -18,6 +18,7 @@ from scipy import sparse
 
 from tailwise.data import rows
 from tailwise.data.files import LineBlock, shown
+from tailwise.data.mapped import write_rows
 from tailwise.errors import DataFormatError, InvalidInput, argument
 from tailwise.validation import check_choice, check_number
 
@@ -111,6 +112,48 @@ def read_libsvm_files(
     Y = _align(parts, "label", label_base, n_labels)
     X = _align(parts, "feature", feature_base, n_features)
     return list(zip(X, Y, strict=True))
+
+
+def convert_libsvm(
+    path: str | Path,
+    target: str | Path,
+    *,
+    label_base: int | None = None,
+    feature_base: int | None = None,
+    duplicates: str = "refuse",
+    n_jobs: int | None = None,
+) -> bool:
+    """Write the rows of a file as mapped arrays to the folder ``target``; memory is that of some blocks of text.
+
+    Returns False, and writes nothing, where neither the file's header nor an argument tells where numbers start.
+    """
+    path = Path(path)
+    line, rest = rows.first_line(path)
+    header = _read_header(path, line) if line.startswith(MARK) else None
+    if header is not None:
+        bases = (header.feature_base, header.label_base)
+        widths: tuple[int | None, int | None] = (header.n_features, header.n_labels)
+        limits = rows.Limits(header.n_features + bases[0], header.n_labels + bases[1])
+        blocks = rest
+    elif feature_base is not None and label_base is not None:
+        bases, widths, limits = (feature_base, label_base), (None, None), rows.Limits(comments=True)
+        blocks = chain([LineBlock(np.frombuffer(line + b"\n", np.uint8), 1)], rest)
+    else:
+        return False
+    found = rows.parse_parts(path, blocks, limits, duplicates=duplicates, n_jobs=n_jobs)
+    parts = found if header is None else rows.exact_parts(path, found, header.n_rows)
+    shifted = (tuple(_counted_from(path, one, base) for one, base in zip(part, bases, strict=True)) for part in parts)
+    write_rows(target, shifted, n_features=widths[0], n_labels=widths[1])  # type: ignore[arg-type]
+    return True
+
+
+def _counted_from(path: Path, rows_from: sparse.csr_array, base: int) -> sparse.csr_array:
+    """Rows whose numbers start at ``base``, counted from 0."""
+    if base and (rows_from.indices < base).any():
+        raise DataFormatError(path, None, "the number 0", f"numbers that start at {base}, as the file or you said")
+    width = max(1, rows_from.shape[1] - base)
+    shape = (rows_from.shape[0], width)
+    return sparse.csr_array((rows_from.data, rows_from.indices - base, rows_from.indptr), shape=shape)
 
 
 def write_libsvm(path: str | Path, X: object, Y: object, *, feature_base: int = 1, header: bool = True) -> None:

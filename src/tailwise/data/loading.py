@@ -14,6 +14,7 @@ from tailwise.data.download import fetch
 from tailwise.data.files import plain_name
 from tailwise.data.libsvm import read_libsvm_files
 from tailwise.data.locate import FORMATS, Sources, detect_format, locate, read_names
+from tailwise.data.mapped import read_rows
 from tailwise.data.pairs import Pair, read_pair
 from tailwise.data.records import Columns, scan_records, with_vectors
 from tailwise.data.registry import REGISTRY, find_registered
@@ -75,8 +76,9 @@ def load_dataset(
     test : str or Path, optional
         The test file that goes with the training file ``path``.
     format : str, optional
-        "xmc", "libsvm", "arff", "jsonl", "csv", "tsv", "parquet", "xlsx", "annif" (lines ``text⇥uri uri …``) or
-        "documents" (a folder with a file a text); by default told from names and first lines.
+        "xmc", "libsvm", "arff", "rows" (a folder ``x.rows`` that ``convert`` wrote: mapped, not read), "jsonl", "csv",
+        "tsv", "parquet", "xlsx", "annif" (lines ``text⇥uri uri …``) or "documents" (a folder with a file a text); by
+        default told from names and first lines.
     text_columns, label_column, label_separator, delimiter, encoding, quoting
         Where and how text formats keep texts and labels: see :func:`read_records`.
     vocab : Vocabulary, optional
@@ -124,7 +126,8 @@ def load_dataset(
         features = None if sources.feature_names is None else read_names(sources.feature_names)
         data.feature_names = _in_order(features, data.n_features, "feature", sources.feature_names)
     data.name, data.source, data.vocab = name, str(path), vocab
-    return data.with_unit_rows() if unit_rows else data
+    # Mapped rows were scaled when they were written.
+    return data.with_unit_rows() if unit_rows and kind != "rows" else data
 
 
 def _load_registered(name: str, options: _Options, unit_rows: bool) -> Dataset:
@@ -149,6 +152,8 @@ def _load_rows(sources: Sources, kind: str, options: _Options) -> Dataset:
     if kind == "libsvm":
         bases = {"label_base": options.label_base, "feature_base": options.feature_base}
         return _joined(sources, read_libsvm_files(paths, **bases, **reading))  # type: ignore[arg-type]
+    if kind == "rows":
+        return _joined(sources, [read_rows(path) for path in paths])
     return _joined(sources, [read_xmc(path, **reading) for path in paths])  # type: ignore[arg-type]
 
 

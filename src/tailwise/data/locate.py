@@ -19,12 +19,13 @@ from tailwise.data.files import (
     split_lines,
 )
 from tailwise.data.libsvm import MARK
+from tailwise.data.mapped import SUFFIX, is_rows
 from tailwise.data.pairs import find_pairs, find_partner
 from tailwise.data.records import USUAL_COLUMNS
 from tailwise.data.tables import TEXT_FORMATS
 from tailwise.errors import DataFormatError, InvalidInput, argument
 
-ROW_FORMATS = ("xmc", "libsvm", "arff")
+ROW_FORMATS = ("xmc", "libsvm", "arff", "rows")
 FORMATS = (*ROW_FORMATS, *TEXT_FORMATS)
 """Every format that :func:`load_dataset` reads."""
 
@@ -39,6 +40,7 @@ _BY_SUFFIX = {
     ".svm": "libsvm",
     ".libsvm": "libsvm",
     ".svmlight": "libsvm",
+    SUFFIX: "rows",
 }
 _BY_CONTENT = {".txt", ".xmc", ".dat", ".data", ".json", ""}
 _TRAIN = {"train", "trn", "training"}
@@ -67,6 +69,8 @@ def detect_format(path: str | Path) -> str:
 
     A folder of texts is ``"documents"``.
     """
+    if Path(path).is_dir() and is_rows(Path(path)):
+        return "rows"
     if Path(path).is_dir() and holds_documents(Path(path)):
         return "documents"
     path = check_file(path)
@@ -116,9 +120,10 @@ def locate(path: str | Path, test: str | Path | None = None) -> Sources:
             return Sources(pair.X, labels=(pair.Y,))
         labels = _mulan_xml(train) if plain_suffix(train) == ".arff" else None
         return Sources(train, None if test is None else check_file(test), labels)
-    if holds_documents(path):
+    if is_rows(path) or holds_documents(path):
         return Sources(path, None if test is None else Path(test))
-    files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+    inside = (file for file in path.iterdir() if not file.name.startswith("."))
+    files = sorted(file for file in inside if file.is_file() or is_rows(file))
     found = _locate_in(path, files)
     return found if test is None else found._replace(test=check_file(test))
 

@@ -56,6 +56,19 @@ def parse(
 
     Blocks are read a few at a time and parsed on ``n_jobs`` threads: memory is that of X and Y.
     """
+    parsed = list(parse_parts(path, blocks, limits, duplicates=duplicates, n_jobs=n_jobs))
+    return _stack([x for x, _ in parsed], limits.n_features), _stack([y for _, y in parsed], limits.n_labels)
+
+
+def parse_parts(
+    path: Path,
+    blocks: Iterable[LineBlock],
+    limits: Limits,
+    *,
+    duplicates: str = "refuse",
+    n_jobs: int | None = None,
+) -> Iterator[tuple[sparse.csr_array, sparse.csr_array]]:
+    """The rows of :func:`parse` in parts, from the top to the bottom: memory is that of a few blocks of lines."""
     check_choice("duplicates", duplicates, ("refuse", "merge"))
     n_features, n_labels = (_most_columns() if width is None else width for width in limits[:2])
 
@@ -66,7 +79,6 @@ def parse(
         except DataFormatError as error:
             return error
 
-    parsed: list[tuple[sparse.csr_array, sparse.csr_array]] = []
     blocks = iter(blocks)
     description = f"Reading {path.name}" if path.stat().st_size > _BLOCK_BYTES else ""
     with progress(description, None) as advance:
@@ -74,9 +86,8 @@ def parse(
             for part in map_blocks(parse_block, group, n_jobs=n_jobs):
                 if isinstance(part, DataFormatError):
                     raise part
-                parsed.append(part)
+                yield part
                 advance()
-    return _stack([x for x, _ in parsed], limits.n_features), _stack([y for _, y in parsed], limits.n_labels)
 
 
 def exact_rows(
@@ -91,6 +102,20 @@ def exact_rows(
         raise DataFormatError(path, n_rows + 2, "a row more", expected)
     # Blank lines at the very end carry no row beyond those that were announced.
     return (X, Y) if found == n_rows else (X[:n_rows], Y[:n_rows])
+
+
+def exact_parts(
+    path: Path, parts: Iterable[tuple[sparse.csr_array, sparse.csr_array]], n_rows: int
+) -> Iterator[tuple[sparse.csr_array, sparse.csr_array]]:
+    """:func:`exact_rows` for rows that come in parts."""
+    found = 0
+    for X, Y in parts:
+        kept = min(X.shape[0], n_rows - found)
+        yield exact_rows(path, X, Y, kept)
+        found += kept
+    if found < n_rows:
+        nothing = sparse.csr_array((found, 1))
+        exact_rows(path, nothing, nothing, n_rows)
 
 
 def check_width(path: Path, line: int | None, width: int, word: str) -> int:

@@ -5,14 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from scipy import sparse
+
 from tailwise.atomic import writing
 from tailwise.data.dataset import Dataset, TextDataset
 from tailwise.data.files import plain_suffix
 from tailwise.data.label_cells import SEPARATOR
-from tailwise.data.libsvm import write_libsvm
+from tailwise.data.libsvm import convert_libsvm, write_libsvm
 from tailwise.data.loading import load_dataset
+from tailwise.data.locate import detect_format
+from tailwise.data.mapped import SUFFIX, blocks_of, write_rows
+from tailwise.data.pairs import find_partner
 from tailwise.data.record_writing import WRITTEN_FORMATS, write_records
-from tailwise.data.xmc import write_xmc
+from tailwise.data.xmc import convert_xmc, write_xmc
 from tailwise.errors import InvalidInput, argument
 from tailwise.validation import check_choice
 
@@ -24,8 +29,10 @@ SUFFIXES = {
     "annif": ".tsv",
     "tsv": ".tsv",
     "parquet": ".parquet",
+    "rows": SUFFIX,
 }
 """The formats that can be written, and how their files are called; of two the suffix means the latter."""
+_BY_SUFFIX = {suffix: name for name, suffix in SUFFIXES.items()}
 
 
 def write_dataset(
@@ -61,8 +68,7 @@ def write_dataset(
     """
     path = Path(path)
     check_choice("compression", compression, ("", ".gz", ".xz"))
-    by_suffix = {suffix: name for name, suffix in SUFFIXES.items()}
-    kind = format or by_suffix.get(plain_suffix(path)) or ("jsonl" if isinstance(data, TextDataset) else "xmc")
+    kind = format or _BY_SUFFIX.get(plain_suffix(path)) or ("jsonl" if isinstance(data, TextDataset) else "xmc")
     check_choice("format", kind, tuple(SUFFIXES))
     is_text = isinstance(data, TextDataset)
     if is_text != (kind in WRITTEN_FORMATS):
@@ -98,17 +104,34 @@ def convert(
     Rows stay rows and texts stay texts; texts become rows of TF-IDF where ``target`` is a format of rows. Values are
     kept as they are. Returns the files written.
     """
+    if stream(source, target, format, reading):
+        return [Path(target)]
     data = load_dataset(source, **({"unit_rows": False} | reading))
     return write_converted(data, target, format, spreadsheet_safe=spreadsheet_safe)
+
+
+def stream(source: str | Path, target: str | Path, format: str | None, reading: dict[str, Any]) -> bool:
+    """Write mapped rows from one file of rows without having them in memory; False where that cannot be done."""
+    if "rows" not in (format, _BY_SUFFIX.get(plain_suffix(target))) or not Path(source).is_file():
+        return False
+    given = {name: value for name, value in reading.items() if value is not None}
+    kind = given.pop("format", None) or detect_format(source)
+    given.pop("unit_rows", None)
+    known = {"xmc": {"duplicates", "n_jobs"}, "libsvm": {"duplicates", "n_jobs", "label_base", "feature_base"}}
+    if kind not in known or find_partner(Path(source)) is not None or not set(given) <= known[kind]:
+        return False
+    if kind == "libsvm":
+        return convert_libsvm(source, target, **given)
+    convert_xmc(source, target, **given)
+    return True
 
 
 def write_converted(
     data: Dataset | TextDataset, target: str | Path, format: str | None = None, *, spreadsheet_safe: bool = False
 ) -> list[Path]:
     """Write ``data`` as :func:`convert` does."""
-    by_suffix = {suffix: name for name, suffix in SUFFIXES.items()}
-    kind = format or by_suffix.get(plain_suffix(target))
-    if isinstance(data, TextDataset) and kind in ("xmc", "libsvm"):
+    kind = format or _BY_SUFFIX.get(plain_suffix(target))
+    if isinstance(data, TextDataset) and kind in ("xmc", "libsvm", "rows"):
         data = data.vectorize()
     return write_dataset(data, target, kind, spreadsheet_safe=spreadsheet_safe)
 
@@ -119,7 +142,11 @@ def _write_split(data: Any, split: str, path: Path, kind: str, options: dict[str
         labels = data.labels_of(split, ids=True)
         write_records(path, kind, getattr(data, f"texts_{split}"), labels, **options)
     else:
-        {"xmc": write_xmc, "libsvm": write_libsvm}[kind](path, getattr(data, f"X_{split}"), Y)
+        {"xmc": write_xmc, "libsvm": write_libsvm, "rows": _write_mapped}[kind](path, getattr(data, f"X_{split}"), Y)
+
+
+def _write_mapped(path: Path, X: sparse.csr_array, Y: sparse.csr_array) -> None:
+    write_rows(path, blocks_of(X, Y), n_features=X.shape[1], n_labels=Y.shape[1])
 
 
 def _write_names(data: Any, folder: Path) -> list[Path]:

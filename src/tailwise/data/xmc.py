@@ -13,6 +13,7 @@ from scipy import sparse
 
 from tailwise.data import rows
 from tailwise.data.files import read_bytes, shown
+from tailwise.data.mapped import write_rows
 from tailwise.errors import DataFormatError, argument
 from tailwise.validation import check_number
 
@@ -44,6 +45,16 @@ def read_xmc(
     limits = rows.Limits(n_features, n_labels)
     found = rows.parse(path, blocks, limits, duplicates=duplicates, n_jobs=n_jobs)
     return rows.exact_rows(path, *found, n_rows)
+
+
+def convert_xmc(path: str | Path, target: str | Path, *, duplicates: str = "refuse", n_jobs: int | None = None) -> None:
+    """Write the rows of a file as mapped arrays to the folder ``target``; memory is that of some blocks of text."""
+    path = Path(path)
+    header, blocks = rows.first_line(path)
+    n_rows, n_features, n_labels = _read_header(path, header)
+    limits = rows.Limits(n_features, n_labels)
+    parts = rows.parse_parts(path, blocks, limits, duplicates=duplicates, n_jobs=n_jobs)
+    write_rows(target, rows.exact_parts(path, parts, n_rows), n_features=n_features, n_labels=n_labels)
 
 
 def write_xmc(path: str | Path, X: object, Y: object) -> None:

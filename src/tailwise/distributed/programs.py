@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from tailwise.runs import within_run
 
 _KEPT_VALUE, _KEPT_END = "value", "end.json"
 _IDLE_SECONDS = 600.0
+_LARGE_BYTES = 1 << 27
 _LOOK_SECONDS = 0.5
 
 
@@ -49,6 +51,15 @@ class Program:
         self._draws += 1
         state = np.random.SeedSequence([self.job_of_program.entropy, self._draws]).generate_state(2, np.uint64)
         return int(state[0])
+
+    def room(self, size: int, dtype: Any) -> np.ndarray:
+        """Large arrays lie in files of the job's folder that nobody else sees and that are gone with the process."""
+        bytes_wanted = size * np.dtype(dtype).itemsize
+        if bytes_wanted < _LARGE_BYTES:
+            return np.empty(size, dtype)
+        with tempfile.TemporaryFile(dir=self.job_of_program.folder) as file:
+            file.truncate(bytes_wanted)
+            return np.memmap(file, dtype, "r+", shape=(size,)).view(np.ndarray)
 
     def _next_site(self) -> int:
         self._site += 1

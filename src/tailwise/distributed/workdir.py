@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from tailwise.atomic import locked, write_whole
@@ -48,6 +49,10 @@ class WorkDir:
     def keep(self, function: Any) -> Any:
         """What belongs to no job is done at once."""
         return function()
+
+    def room(self, size: int, dtype: Any) -> np.ndarray:
+        """What belongs to no job is in memory."""
+        return np.empty(size, dtype)
 
     def entropy(self) -> int | None:
         """Nothing is repeated that belongs to no job."""

@@ -36,12 +36,11 @@ def row_order(indptr, indices, width):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def unit_values(indptr, data):
-    """The values of CSR rows scaled to unit length, a new float32 array; a row of zeros stays one.
+def unit_values(indptr, data, scaled):
+    """The values of CSR rows scaled to unit length, into the float32 array ``scaled``; a row of zeros stays one.
 
     Inputs may be read-only, indptr int32 or int64.
     """
-    scaled = np.empty(data.shape[0], np.float32)
     for i in range(indptr.shape[0] - 1):
         square = 0.0
         for a in range(indptr[i], indptr[i + 1]):
