@@ -5,8 +5,8 @@ import pytest
 from naive import data as naive
 from scipy import sparse
 
-from tailwise import Centroid, ConstantPropensity, JainPropensity, drop_labels, make_longtail
-from tailwise.data import planted_propensity
+from tailwise import Centroid, ConstantPropensity, JainPropensity, drop_labels, load_dataset, make_longtail
+from tailwise.data import planted_propensity, write_longtail
 from tailwise.errors import InvalidInput
 from tailwise.validation import label_counts
 
@@ -128,3 +128,21 @@ def test_refusals(arguments, problem):
 def test_tiny_sizes():
     data = make_longtail(1, 1, 1, labels_per_row=1, test_fraction=0)
     assert data.X_train.shape == (1, 1) and data.Y_train_complete.nnz == 1
+
+
+@pytest.mark.parametrize("test_fraction", [0.0, 0.2])
+def test_rows_written_as_they_are_drawn_are_the_same(test_fraction, tmp_path, monkeypatch):
+    monkeypatch.setattr("tailwise.data.synthetic._ROWS_A_BLOCK", 70)
+    shape = {"test_fraction": test_fraction, "random_state": 3, "labels_per_row": 2.5}
+    expected = make_longtail(500, 120, 40, **shape)
+    kept = write_longtail(tmp_path, 500, 120, 40, n_jobs=2, **shape)
+    found = load_dataset(tmp_path)
+    np.testing.assert_array_equal(kept, expected.propensity)
+    for name in ("X_train", "Y_train", "X_test", "Y_test"):
+        a, b = getattr(found, name), getattr(expected, name)
+        if b is None:
+            assert a is None
+            continue
+        assert a.shape == b.shape
+        np.testing.assert_array_equal(a.indices, b.indices)
+        np.testing.assert_allclose(a.data, b.data, rtol=1e-6)

@@ -15,7 +15,7 @@ from tailwise.data.registry import REGISTRY, RegisteredDataset, find_registered
 from tailwise.data.saving import convert, write_dataset
 from tailwise.data.split_files import SplitFiles, split_file
 from tailwise.data.splitting import Split, split_rows
-from tailwise.data.synthetic import make_longtail
+from tailwise.data.synthetic import make_longtail, write_longtail
 from tailwise.data.tables import TEXT_FORMATS
 from tailwise.data.texts import Texts
 from tailwise.data.xmc import read_split, read_xmc, read_xmc_split, write_xmc
@@ -58,6 +58,7 @@ __all__ = [
     "split_rows",
     "write_dataset",
     "write_libsvm",
+    "write_longtail",
     "write_records",
     "write_xmc",
 ]

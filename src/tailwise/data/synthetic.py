@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from tailwise.data.dataset import Dataset
+from tailwise.data.mapped import write_rows
 from tailwise.data.missing import drop_labels, planted_propensity
 from tailwise.errors import InvalidInput
-from tailwise.parallel import map_blocks, row_blocks
+from tailwise.parallel import count_jobs, map_blocks, progress, row_blocks
 from tailwise.rows import smooth_idf, unit_rows
 from tailwise.validation import as_rng, check_number
 
@@ -90,6 +94,123 @@ def make_longtail(
     >>> data.X_train.shape, data.Y_test.shape, data.Y_train.nnz < data.Y_train_complete.nnz
     ((160, 100), (40, 30), True)
     """
+    drawing = _prepare(
+        n_samples,
+        n_features,
+        n_labels,
+        labels_per_row=labels_per_row,
+        exponent=exponent,
+        correlation=correlation,
+        features_per_label=features_per_label,
+        words_per_label=words_per_label,
+        background_words=background_words,
+        test_fraction=test_fraction,
+        random_state=random_state,
+    )
+    parts = drawing.blocks(n_jobs)
+    half = drawing.train_blocks
+    idf = _inverse_document_frequency([counts for counts, _ in parts[:half]], drawing.n_train)
+    rows = [_tf_idf(counts, idf) for counts, _ in parts]
+    Y_train, Y_test = (_stack([labels for _, labels in some]) for some in (parts[:half], parts[half:]))
+    del parts
+
+    kept = planted_propensity(propensity, Y_train)
+    train_rng, test_rng = drawing.rng.spawn(2)
+    return Dataset(
+        X_train=_stack(rows[:half]),
+        Y_train=drop_labels(Y_train, kept, train_rng),
+        X_test=_stack(rows[half:]),
+        Y_test=None if Y_test is None else drop_labels(Y_test, kept, test_rng),
+        name=f"longtail-{n_labels}",
+        source=f"make_longtail({n_samples}, {n_features}, {n_labels}, …, random_state={random_state!r})",
+        Y_train_complete=Y_train,
+        Y_test_complete=Y_test,
+        propensity=kept,
+    )
+
+
+def write_longtail(
+    path: str | Path,
+    n_samples: int,
+    n_features: int,
+    n_labels: int,
+    *,
+    propensity: Any = None,
+    n_jobs: int | None = None,
+    **shape: Any,
+) -> np.ndarray:
+    """Write the rows of :func:`make_longtail`, whose parameters these are, to mapped rows on disk as they are drawn.
+
+    The folder gets ``train.rows`` and ``test.rows``, which :func:`load_dataset` opens; the observed labels alone are
+    kept. Each row is drawn twice, because the weight of a word needs all of them: memory is that of the labels, and of
+    a few blocks of rows. Returns the propensities (n_labels,).
+    """
+    drawing = _prepare(n_samples, n_features, n_labels, **shape)
+    frequency, labels = np.zeros(n_features, np.int64), []
+    for number, (counts, own) in enumerate(drawing.stream(n_jobs)):
+        labels.append(own)
+        if number < drawing.train_blocks:
+            frequency += np.bincount(counts.indices, minlength=n_features)
+    idf = smooth_idf(frequency, drawing.n_train)
+    half = drawing.train_blocks
+    complete = _stack(labels[:half])
+    kept = planted_propensity(propensity, complete)
+    del complete
+    generators = drawing.rng.spawn(2)
+    again = drawing.stream(n_jobs)
+
+    def observed(some: list[sparse.csr_array], rng: np.random.Generator) -> Iterator[Any]:
+        for own, (counts, _) in zip(some, again, strict=False):
+            yield _tf_idf(counts, idf), drop_labels(own, kept, rng)
+
+    halves = {"train": labels[:half], "test": labels[half:]}
+    for (name, some), rng in zip(halves.items(), generators, strict=True):
+        if some:
+            write_rows(Path(path) / f"{name}.rows", observed(some, rng), n_features=n_features, n_labels=n_labels)
+    return kept
+
+
+class _Drawing(NamedTuple):
+    """Rows still to be drawn, block by block."""
+
+    rng: np.random.Generator
+    draw: Callable[[tuple[np.random.Generator, int]], tuple[sparse.csr_array, sparse.csr_array]]
+    jobs: list[tuple[np.random.Generator, int]]
+    train_blocks: int
+    n_train: int
+
+    def blocks(self, n_jobs: int | None) -> list[tuple[sparse.csr_array, sparse.csr_array]]:
+        """Counts of words and complete labels of every block."""
+        return map_blocks(self._one, self.jobs, n_jobs=n_jobs, description="Drawing rows" if len(self.jobs) > 4 else "")
+
+    def stream(self, n_jobs: int | None) -> Iterator[tuple[sparse.csr_array, sparse.csr_array]]:
+        """The same, a few blocks at a time."""
+        size = count_jobs(n_jobs)
+        with progress("Drawing rows", len(self.jobs)) as advance:
+            for first in range(0, len(self.jobs), size):
+                for block in map_blocks(self._one, self.jobs[first : first + size], n_jobs=n_jobs):
+                    yield block
+                    advance()
+
+    def _one(self, job: tuple[np.random.Generator, int]) -> tuple[sparse.csr_array, sparse.csr_array]:
+        # From a copy, so that it can be drawn again.
+        return self.draw((deepcopy(job[0]), job[1]))
+
+
+def _prepare(
+    n_samples: int,
+    n_features: int,
+    n_labels: int,
+    *,
+    labels_per_row: float = 5.0,
+    exponent: float = 1.0,
+    correlation: float = 0.5,
+    features_per_label: int = 6,
+    words_per_label: int = 3,
+    background_words: float = 50.0,
+    test_fraction: float = 0.2,
+    random_state: Any = 0,
+) -> _Drawing:
     for name, value in (("n_samples", n_samples), ("n_features", n_features), ("n_labels", n_labels)):
         check_number(name, value, integer=True, low=1, high=2**31 - 2)
     check_number("labels_per_row", labels_per_row, low=1, high=n_labels)
@@ -102,7 +223,6 @@ def make_longtail(
     n_train = n_samples - round(test_fraction * n_samples)
     if n_train < 1:
         raise InvalidInput(f"n_samples={n_samples} with test_fraction={test_fraction} leaves no training row")
-
     rng = as_rng(random_state)
     world = _make_world(rng, n_features, n_labels, exponent, features_per_label)
     blocks = [*row_blocks(n_train, _ROWS_A_BLOCK)]
@@ -117,25 +237,7 @@ def make_longtail(
         background_words=background_words,
     )
     jobs = list(zip(rng.spawn(len(blocks)), (last - first for first, last in blocks), strict=True))
-    parts = map_blocks(draw, jobs, n_jobs=n_jobs, description="Drawing rows" if len(jobs) > 4 else "")
-    idf = _inverse_document_frequency([counts for counts, _ in parts[:train_blocks]], n_train)
-    rows = [_tf_idf(counts, idf) for counts, _ in parts]
-    Y_train, Y_test = (_stack([labels for _, labels in half]) for half in (parts[:train_blocks], parts[train_blocks:]))
-    del parts
-
-    kept = planted_propensity(propensity, Y_train)
-    train_rng, test_rng = rng.spawn(2)
-    return Dataset(
-        X_train=_stack(rows[:train_blocks]),
-        Y_train=drop_labels(Y_train, kept, train_rng),
-        X_test=_stack(rows[train_blocks:]),
-        Y_test=None if Y_test is None else drop_labels(Y_test, kept, test_rng),
-        name=f"longtail-{n_labels}",
-        source=f"make_longtail({n_samples}, {n_features}, {n_labels}, …, random_state={random_state!r})",
-        Y_train_complete=Y_train,
-        Y_test_complete=Y_test,
-        propensity=kept,
-    )
+    return _Drawing(rng, draw, jobs, train_blocks, n_train)
 
 
 def _make_world(
