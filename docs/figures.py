@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from tailwise.display import Table
-from tailwise.experiments.reproduce import COMPARED as METRICS
+from tailwise.experiments.reproduce import PRECISION as METRICS
 
 TARGET = Path(__file__).parent / "figures" / "eurlex-4k.md"
 

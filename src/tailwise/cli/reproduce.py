@@ -71,7 +71,10 @@ def reproduce(
     if as_json:
         output.emit_json({"dataset": data.name, "note": note, "rows": [row._asdict() for row in rows]})
     else:
-        output.emit_table(work.table("", rows))
+        precision, ranking = work.tables("", rows)
+        output.emit_table(precision)
+        output.emit("")
+        output.emit_table(ranking)
     compiling = sum(row.compile_seconds for row in rows)
     output.say(f"compiling took {compiling:.1f} s before that, on the first use only; it is in no figure of the table")
     output.say(f"wrote {', '.join(str(to / name) for name in ('table.md', 'table.csv', 'table.html'))}")
