@@ -13,9 +13,20 @@ from drills.zoo import MODELS
 
 def test_every_drill_can_be_run_by_name():
     drills = harness.available()
-    assert {"save", "load", "kill", "verbs", "flip", "hostile", "lies", "readers", "abuse", "inject", "answers"} <= set(
-        drills
-    )
+    assert {
+        "save",
+        "load",
+        "kill",
+        "verbs",
+        "flip",
+        "hostile",
+        "lies",
+        "readers",
+        "abuse",
+        "inject",
+        "answers",
+        "distributed",
+    } <= set(drills)
     for name, module in drills.items():
         assert 0 < module.MODEST <= module.COUNT, name
         assert module.__doc__.splitlines()[0].endswith("?"), name
