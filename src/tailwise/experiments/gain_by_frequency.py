@@ -59,7 +59,15 @@ PAIRS = (
 )
 """Whose gain over whom is shown."""
 
-_METRICS = ("p@1", "p@3", "p@5", "psp@1", "psp@3", "psp@5", *(f"predicted@{k}" for k in (1, 3, 5)), "coverage@5")
+_SHOWN = {
+    "P@1/3/5": ("p@1", "p@3", "p@5"),
+    "nDCG@3/5": ("ndcg@3", "ndcg@5"),
+    "PSP@1/3/5": ("psp@1", "psp@3", "psp@5"),
+    "PSnDCG@3/5": ("psndcg@3", "psndcg@5"),
+    "labels predicted at 1/3/5, %": ("predicted@1", "predicted@3", "predicted@5"),
+    "labels found at 1/3/5, %": ("coverage@1", "coverage@3", "coverage@5"),
+}
+_METRICS = tuple(name for names in _SHOWN.values() for name in names)
 
 
 def choose(size: str, options: Record) -> Record:
@@ -186,15 +194,12 @@ def _gain(
 
 
 def _whole(model: str, own: list[dict[str, float]]) -> str:
-    def said(*metrics: str) -> str:
-        return " / ".join(f"{np.mean([o[m] for o in own]):.1f}" for m in metrics)
-
-    spread = np.std([o["psp@5"] for o in own], ddof=1) if len(own) > 1 else 0.0
-    return (
-        f"{model}: P@1/3/5 {said('p@1', 'p@3', 'p@5')}, PSP@1/3/5 {said('psp@1', 'psp@3', 'psp@5')} (± {spread:.2f} "
-        f"at 5 over seeds), labels predicted at 1/3/5 {said('predicted@1', 'predicted@3', 'predicted@5')} %, found "
-        f"{said('coverage@5')} %."
+    said = "; ".join(
+        f"{title} {' / '.join(f'{np.mean([o[name] for o in own]):.1f}' for name in names)}"
+        for title, names in _SHOWN.items()
     )
+    spread = max(float(np.std([o[name] for o in own], ddof=1)) for name in _METRICS) if len(own) > 1 else 0.0
+    return f"{model}: {said}" + (f"; over {len(own)} seeds a figure's sd is at most {spread:.2f}." if spread else ".")
 
 
 def _said(names: list[str], gain: Record) -> str:
