@@ -24,7 +24,7 @@ _STYLES = {"plain": "--", "unbiased": ":", "convex": "-", "unbiased, shifted": "
 
 def choose(size: str, options: Record) -> Record:
     """Propensities and how finely the scores are spaced."""
-    return {"propensities": [0.25, 0.5, 0.75], "reach": 2.5, "steps": 51 if size == "quick" else 251}
+    return {"propensities": [0.25, 0.5, 0.75], "reach": 2.5, "steps": 51 if size == "quick" else 101}
 
 
 def cells(settings: Record) -> list[Record]:
@@ -131,8 +131,9 @@ def _plot(settings: Record, results: list[Record]) -> Any:
                 named = form if form == "plain" else f"{form}, p = {p:g}"
                 axis.plot(r["scores"], values, _STYLES[form], color=colour, linewidth=1.2, label=named)
         axis.set(title=name.replace("_", " "), xlabel="score", ylim=(-6, 10))
-        axis.legend(frameon=False, fontsize=5)
-    axes[0, 0].set_ylabel("what an observed label pays")
+    axes[0, 0].set(title="zero one (solid: shifted)", ylabel="what an observed label pays")
+    every = axes[0, SHOWN.index("squared_hinge")].get_legend_handles_labels()
+    figure.legend(*every, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
     return figure
 
 
