@@ -229,8 +229,9 @@ def _said(r: Record) -> str:
         f"[{r['beta_interval'][0]:.2f}, {r['beta_interval'][1]:.2f}]; by likelihood α = {r['alpha']:.2f} "
         f"[{r['alpha_interval'][0]:.2f}, {r['alpha_interval'][1]:.2f}], that is β = {1 / (r['alpha'] - 1):.2f}, for "
         f"the {100 * r['n_labels'] / r['labels']:.0f} % of labels with {r['start']} rows or more; {holds} "
-        f"({100 * r['as_far']:.0f} % of simulated sets are as far from their fit). All labels: α = "
-        f"{r['alpha_of_all']:.2f}, β = {1 / (r['alpha_of_all'] - 1):.2f}, {100 * r['distance_of_all']:.0f} % off at worst."
+        f"({100 * r['as_far']:.0f} % of simulated sets are as far from their fit). All labels: "
+        f"α = {r['alpha_of_all']:.2f}, β = {1 / (r['alpha_of_all'] - 1):.2f}, "
+        f"{100 * r['distance_of_all']:.0f} % off at worst."
     )
 
 
