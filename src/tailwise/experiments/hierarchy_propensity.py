@@ -249,7 +249,8 @@ def _plot(settings: Record, results: list[Record]) -> Any:
         r = next(r for r in results if r["kind"] == kind)
         top, bottom = axes[:, column]
         frequency, rate = np.array(r["frequency"]), np.array(r["rate"])
-        top.semilogx(np.maximum(frequency, 0.3), rate, ".", color="grey", markersize=3, label="bins of 20 labels")
+        dots = {"color": "grey", "markersize": 3, "rasterized": True}
+        top.semilogx(np.maximum(frequency, 0.3), rate, ".", label="bins of 20 labels", **dots)
         grid = np.geomspace(0.3, max(2.0, frequency.max()), 100)
         for i, (name, fit) in enumerate(r["fits"].items()):
             style = "-" if name.startswith("truth") else "--"
@@ -257,7 +258,7 @@ def _plot(settings: Record, results: list[Record]) -> Any:
             top.semilogx(grid, 1 / own, style, color=COLOURS[i], linewidth=1.2, label=name)
         top.set(title=f"{r['data']}, {kind}", ylim=(0, 1.05))
         known = (rate > 0) & (frequency > 0)
-        bottom.loglog(frequency[known], 1 / rate[known], ".", color="grey", markersize=3, label="1/p of bins")
+        bottom.loglog(frequency[known], 1 / rate[known], ".", label="1/p of bins", **dots)
         fit, weights = r["fits"]["truth, observed"], -np.log(rate[known])
         bottom.loglog(
             grid, jain_inverse(grid, r["rows"], fit["a"], fit["b"]), color=COLOURS[0], label="1/p of the curve"
