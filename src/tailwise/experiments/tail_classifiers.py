@@ -222,7 +222,8 @@ def summarise(settings: Record, results: list[Record], prepared: Callable[[], An
     rows = []
     for kind in ("reranked", "alone"):
         for way in results[0][kind]:
-            row: Record = {"tail classifiers": WAYS[way], "forest's share": ALPHA if kind == "reranked" else 0.0}
+            share = 1.0 if way == "forest alone" else ALPHA if kind == "reranked" else 0.0
+            row: Record = {"tail classifiers": WAYS[way], "forest's share": share}
             for name in METRICS:
                 values = [r[kind][way][name] for r in results]
                 row[name] = round(float(np.mean(values)), 3)
