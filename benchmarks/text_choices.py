@@ -12,20 +12,19 @@ from __future__ import annotations
 import json
 import lzma
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import tailwise as tw
 from benchmarks.harness import ROOT, save_results
+from tailwise.data import wordnet
 from tailwise.label_lists import indicator
 from tailwise.measure import measured
 from tailwise.text import TextRows
 
 QUESTION = "Which of fields, n-grams and pieces of words find more labels, and at what cost?"
 _DATA = ROOT.parent / "shared" / "data"
-_WORDNET = Path("/usr/share/wordnet/data.noun")
 _METRICS = ["p@1", "f1@5", "ndcg@50"]
 _JUDGED = 0.2
 
@@ -112,24 +111,10 @@ def _tibkat(language: str) -> Iterator[tuple[dict[str, str], list[str]]]:
 
 def _wordnet() -> Iterator[tuple[dict[str, str], list[str]]]:
     """Nouns: their words and glosses, labelled by every noun above them but the top five levels, which say nothing."""
-    if not _WORDNET.exists():
+    if not (wordnet.FOLDER / "data.noun").exists():
         return
-    words, glosses, above = {}, {}, {}
-    for line in _WORDNET.read_text(encoding="latin-1").splitlines():
-        if line.startswith(" "):
-            continue
-        facts, _, gloss = line.partition(" | ")
-        offset, _, _, count, *rest = facts.split()
-        n_words = int(count, 16)
-        words[offset] = " ".join(rest[0 : 2 * n_words : 2]).replace("_", " ")
-        glosses[offset] = gloss
-        pointers = rest[2 * n_words + 1 :]
-        above[offset] = [pointers[i + 1] for i in range(0, len(pointers) - 3, 4) if pointers[i] in ("@", "@i")]
-    for offset in words:
-        chain, frontier = [], above[offset]
-        while frontier:
-            chain += frontier
-            frontier = [top for one in frontier for top in above[one]]
-        labels = list(dict.fromkeys(chain))[:-5]
+    nouns = wordnet.read_wordnet_nouns()
+    for noun in range(len(nouns.ids)):
+        labels = [nouns.ids[top] for top in nouns.ancestors(noun)[:-5]]
         if labels:
-            yield {"words": words[offset], "gloss": glosses[offset]}, labels
+            yield {"words": " ".join(nouns.words[noun]), "gloss": nouns.glosses[noun]}, labels

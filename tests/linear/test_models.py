@@ -39,6 +39,17 @@ def test_weightings_are_costs_of_positives():
     same_weights(by_name, PWDiSMEC(weighting=lambda p: 1 / p - 1, propensity=p, random_state=0).fit(X, Y))
 
 
+def test_proxml_weighs_rows_alike_unless_told():
+    X, Y = ROWS
+    p = np.linspace(0.2, 0.9, 30)
+    plain = ProXML(random_state=0).fit(X, Y)
+    assert plain.get_params()["weighting"] == "none"
+    same_weights(plain, ProXML(propensity=p, random_state=0).fit(X, Y))
+    weighted = ProXML(weighting="tail", propensity=p, random_state=0).fit(X, Y)
+    same_weights(weighted, ProXML(positive_weight=1 / p - 1, random_state=0).fit(X, Y))
+    assert (weighted.weights_ != plain.weights_).nnz
+
+
 def test_the_fitted_model_minimises_its_objective():
     X, Y = ROWS
     model = DiSMEC(C=2.0, prune=0.0, tol=1e-3, positive_weight=3.0).fit(X, Y)

@@ -63,6 +63,43 @@ def test_simulated_mean_comes_to_the_true_loss(name):
     assert abs(totals.mean() - plain(scores, labels).sum()) < 4 * error
 
 
+def test_a_random_label_is_estimated_without_bias():
+    """Theorem 1 of the unbiased losses: the truth is random too, and the estimate has the mean of the true loss."""
+    rng = np.random.default_rng(3)
+    n, p, score = 200_000, 0.3, 0.4
+    truth = rng.random(n) < 0.6
+    seen = truth & (rng.random(n) < p)
+    for name in ("hinge", "squared_hinge", "cross_entropy", "squared_error", "zero_one"):
+        values = unbiased(name, p)(np.full(n, score), seen.astype(int))
+        wanted = 0.6 * float(LOSSES[name](score, 1)) + 0.4 * float(LOSSES[name](score, 0))
+        error = values.std(ddof=1) / np.sqrt(n)
+        assert abs(values.mean() - wanted) < 4 * error
+        wrong = unbiased(name, 1.5 * p)(np.full(n, score), seen.astype(int))
+        assert abs(wrong.mean() - wanted) > 10 * error, "a wrong propensity is seen"
+
+
+def test_a_sum_of_different_losses_is_estimated_without_bias_though_labels_go_missing_together():
+    """Corollary 1: each label has a loss of its own; only the marginal propensities matter."""
+    rng = np.random.default_rng(4)
+    names = ["hinge", "squared_error", "cross_entropy"]
+    labels, scores = (rng.random((50, 3)) < 0.5).astype(int), rng.normal(size=(50, 3))
+
+    def total(seen, corrected):
+        parts = [
+            (unbiased(name, PROPENSITY[l]) if corrected else LOSSES[name])(scores[:, l], seen[..., l])
+            for l, name in enumerate(names)
+        ]
+        return sum(part.sum(axis=-1) for part in parts)
+
+    truth = total(labels, corrected=False)
+    # One draw a row decides all its labels: whoever records a rare label records the frequent ones too.
+    seen = labels * (rng.random((4000, 50, 1)) < PROPENSITY)
+    values, plain = total(seen, corrected=True), total(seen, corrected=False)
+    error = values.std(ddof=1) / np.sqrt(len(values))
+    assert abs(values.mean() - truth) < 4 * error
+    assert abs(plain.mean() - truth) > 10 * plain.std(ddof=1) / np.sqrt(len(plain))
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.sampled_from(sorted(LOSSES)), st.floats(-5, 5), st.floats(0.01, 1))
 def test_corrected_parts_equal_the_twin_and_the_closed_forms(name, score, p):

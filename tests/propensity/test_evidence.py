@@ -72,6 +72,11 @@ def test_bins_may_be_made_as_the_paper_makes_them():
     ours = propensity_from_audit(observed, complete, n_bootstrap=2)
     theirs = propensity_from_audit(observed, complete, bins_by="observed", n_bootstrap=2)
     assert (np.diff(theirs.fit_.frequency) >= 0).all()
+    found, relevant = (np.bincount(Y.indices, minlength=Y.shape[1]) for Y in (observed, complete))
+    used = np.flatnonzero(relevant)
+    first = used[np.argsort(found[used], kind="stable")][40:60]
+    assert theirs.fit_.frequency[2] == pytest.approx(found[first].mean())
+    assert theirs.fit_.rate[2] == pytest.approx((found[first] / relevant[first]).mean()), "labels weigh alike"
     assert theirs.b < 0.5 < ours.b
     assert np.abs(theirs.propensity_ - truth).mean() > 2 * np.abs(ours.propensity_ - truth).mean()
     with pytest.raises(InvalidInput, match="bins_by='count'"):

@@ -1,4 +1,4 @@
-"""The missing-label experiments by name."""
+"""The experiments by name."""
 
 from __future__ import annotations
 
@@ -7,13 +7,28 @@ from importlib import import_module
 from tailwise.experiments.running import Experiment
 from tailwise.validation import check_choice
 
-_MODULES = {"losses": "loss_correction", "dropping": "label_dropping", "guess": "propensity_guess", "loop": "loop"}
+_MODULES = {
+    "losses": "loss_correction",
+    "dropping": "label_dropping",
+    "guess": "propensity_guess",
+    "loop": "loop",
+    "powerlaw": "power_law",
+    "curves": "loss_curves",
+    "hierarchy": "hierarchy_propensity",
+    "frequency": "gain_by_frequency",
+    "tail-classifiers": "tail_classifiers",
+}
 
 QUESTIONS = {
     "losses": "What are unbiased and convex losses worth when training labels go missing at a known rate?",
     "dropping": "Do propensities help to judge and to train models when labels go missing along a propensity curve?",
     "guess": "Does the ranking of models by PSP@5 survive a wrong guess of the propensity's A and B?",
     "loop": "What do rounds of questions to people tell about missing labels, and what does a model learn from them?",
+    "powerlaw": "Do label counts follow a power law, and with which exponent?",
+    "curves": "What does an observed label pay by its score, in plain, unbiased and convex losses?",
+    "hierarchy": "Which propensities does a hierarchy of labels tell, and are they the true ones?",
+    "frequency": "For which labels do propensities gain, by how often a label is seen in training?",
+    "tail-classifiers": "What do tail classifiers gain by maximum likelihood over the mean of a label's rows?",
 }
 """What each experiment asks; known without importing it."""
 

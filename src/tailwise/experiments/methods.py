@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tailwise.errors import InvalidInput
 from tailwise.models import make_model, plain_name
-from tailwise.tail import LPSR, RankNet, TailAugmented
+from tailwise.tail import LPSR, RankNet, Sublinear, TailAugmented
 from tailwise.tail.wrapper import Wrapper
 
 
@@ -40,7 +40,8 @@ METHODS = (
     _plain("NearestRows")._replace(published="kNN"),
     _plain("DiSMEC", "DiSMEC", demo=True),
     _plain("PWDiSMEC", "PW-DiSMEC", demo=True),
-    _plain("ProXML", "ProXML"),
+    # On damped values, as its authors train it.
+    Method("ProXML", lambda: Sublinear(make_model("ProXML", C=2.0, random_state=0)), "ProXML"),
     _plain("PPDSparse", "PPD-Sparse"),
     _plain("PDSparse", "PD-Sparse"),
     _plain("Parabel", "Parabel", demo=True),

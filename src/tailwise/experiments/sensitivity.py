@@ -109,9 +109,9 @@ def propensity_sensitivity(
     Y = batches[0].Y
     if counts.shape != (Y.shape[1],):
         raise InvalidInput(f"label_counts has shape {counts.shape} but Y_true has {Y.shape[1]:,} columns")
-    hits = [_hits(batch, k) for batch in batches]
+    hits = [hit_matrix(batch, k) for batch in batches]
     found = np.stack([np.bincount(h.indices, minlength=Y.shape[1]) for h in hits])
-    best = _rarest(Y, counts, k)
+    best = rarest_of_rows(Y, counts, k)
 
     def inverse(a_value: float, b_value: float) -> np.ndarray:
         return jain_inverse(counts, n_samples, a_value, b_value)
@@ -140,13 +140,13 @@ def propensity_sensitivity(
     )
 
 
-def _hits(batch: Batch, k: int) -> sparse.csr_array:
-    """(n_rows, n_labels) ones where one of the first k labels is right."""
+def hit_matrix(batch: Batch, k: int) -> sparse.csr_array:
+    """(n_rows, n_labels): ones where one of the first k labels is right."""
     rows, places = np.nonzero(batch.hits[:, :k])
     return sparse.csr_array((np.ones(len(rows)), (rows, batch.labels[rows, places])), shape=batch.Y.shape)
 
 
-def _rarest(Y: sparse.csr_array, counts: np.ndarray, k: int) -> np.ndarray:
+def rarest_of_rows(Y: sparse.csr_array, counts: np.ndarray, k: int) -> np.ndarray:
     """(n_labels,) how often a label is among the k rarest of a row: what the best ranking puts first."""
     rows = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
     order = np.lexsort((Y.indices, counts[Y.indices], rows))

@@ -17,11 +17,12 @@ from tailwise.propensity.models import check_kept_propensity
 
 
 class ProXML(OneVsRest):
-    """One L1-regularised squared-hinge classifier a label, positives weighted by propensity.
+    """One L1-regularised squared-hinge classifier a label.
 
     For each label ``min |w|₁ + |b + 1| + C Σ_i c_i max(0, 1 - z_i (w·x_i + b))²``, z = ±1, ``c_i`` the weight of a
     positive, 1 for a negative. L1 is the dual of robustness to a change of any one feature, which is what a
-    label of a few rows needs (Babbar & Schölkopf 2019). Scores are margins.
+    label of a few rows needs (Babbar & Schölkopf 2019). Its authors weigh all rows alike, and so does the default;
+    ``weighting="tail"`` finds more rare labels. Scores are margins.
 
     Cost: for each label about ten passes over the columns of its features in use, which are few.
 
@@ -29,8 +30,8 @@ class ProXML(OneVsRest):
     ----------
     C : float
         Weight of the loss against the penalty.
-    weighting : {"tail", "convex", "steep", "none"} or callable
-        Weight of a positive of propensity p: ``1/p - 1``, ``2/p - 1``, ``(1/p - 1)^1.5``, 1, or a function of all p.
+    weighting : {"none", "tail", "convex", "steep"} or callable
+        Weight of a positive of propensity p: 1, ``1/p - 1``, ``2/p - 1``, ``(1/p - 1)^1.5``, or a function of all p.
     propensity : Propensity, array of n_labels or None
         None is ``JainPropensity()``; an estimator is fitted on the training labels.
     prune, positive_weight, normalize, tol, random_state, n_jobs
@@ -51,7 +52,7 @@ class ProXML(OneVsRest):
         self,
         C: float = 1.0,
         *,
-        weighting: str | Callable[[np.ndarray], np.ndarray] = "tail",
+        weighting: str | Callable[[np.ndarray], np.ndarray] = "none",
         propensity: Any = None,
         prune: float = 0.0,
         positive_weight: Any = 1.0,

@@ -21,7 +21,7 @@ def propensity_from_hierarchy(Y: Any, parents: Any, *, min_descendants: int = 5,
     """Fit (A, B) to how often a label is missing where one of its descendants was observed.
 
     Every ancestor of an observed label is assumed relevant, so ``p_l = n_l / n*_l`` with n*_l the rows that carry l or
-    a descendant of it (Jain et al., section 5). The paper bins labels by n_l and fits p at the bin's n_l
+    a descendant of it (Jain et al., section 5). The paper bins labels by n_l and fits the mean p of a bin at its n_l
     (``bins_by="observed"``). Labels with good luck then sit in higher bins than their like, which on data with known
     (A, B) drives B to 0. So bins are made by n*_l here, and the curve is solved for the rate that a label with n*_l
     relevant rows must have.

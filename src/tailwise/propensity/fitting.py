@@ -127,19 +127,26 @@ class _Bins(NamedTuple):
     weight: np.ndarray
 
 
-def _bin_labels(evidence: LabelEvidence, labels: np.ndarray, bin_size: int) -> _Bins:
+def _bin_labels(evidence: LabelEvidence, labels: np.ndarray, bin_size: int, as_published: bool = False) -> _Bins:
     """Equal-height bins of ``labels`` (indices into the evidence, repeats allowed); the last takes the remainder.
 
     Where relevant rows are counted on the training rows, bins are made by that count: a label's observed frequency
-    is the very thing that missing labels disturb, and bins of equal luck would bend the curve.
+    is the very thing that missing labels disturb, and bins of equal luck would bend the curve. With
+    ``as_published`` bins are made by frequency and have the mean of their labels' propensities; all weigh alike.
     """
     frequency, found, relevant = (part[labels] for part in (evidence.frequency, evidence.found, evidence.relevant))
-    order = np.argsort(relevant if evidence.exact else frequency, kind="stable")
+    order = np.argsort(relevant if evidence.exact and not as_published else frequency, kind="stable")
     starts = np.arange(max(1, len(order) // bin_size)) * bin_size
-    sums = [np.add.reduceat(part[order], starts) for part in (frequency * relevant, found, relevant)]
     sizes = np.diff(np.append(starts, len(order)))
+
+    def sums(part: np.ndarray) -> np.ndarray:
+        return np.add.reduceat(part[order], starts)
+
+    total = sums(relevant)
+    if as_published:
+        return _Bins(sums(frequency) / sizes, total / sizes, sums(found / relevant) / sizes, np.ones(sizes.size))
     # A bin's frequency is that of its relevant pairs, because its rate is one of pairs.
-    return _Bins(sums[0] / sums[2], sums[2] / sizes, sums[1] / sums[2], sums[2])
+    return _Bins(sums(frequency * relevant) / total, total / sizes, sums(found) / total, total)
 
 
 def _fit_bins(bins: _Bins, n_samples: int, exact: bool, starts: list[tuple[float, float]]) -> np.ndarray:
@@ -175,13 +182,12 @@ def fit_propensity(
     """Jain's curve with the (a, b) that fits the evidence best, and how sure they are.
 
     Least squares on the rates of equal-height bins of ``bin_size`` labels; intervals from ``n_bootstrap`` resamples
-    of the labels. ``bins_by="observed"`` makes bins by how often labels were observed and fits the curve there, as Jain
-    et al. do. The result still has to be fitted on the training labels.
+    of the labels. ``bins_by="observed"`` makes bins by how often labels were observed and fits the curve to the mean
+    propensity of each, as Jain et al. do. The result still has to be fitted on the training labels.
     """
     BINS_BY.check("bins_by", bins_by)
     as_published = evidence.exact and bins_by == "observed"
-    if as_published:
-        evidence = evidence._replace(exact=False)
+    exact = evidence.exact and not as_published
     check_number("bin_size", bin_size, integer=True, low=1)
     check_number("n_bootstrap", n_bootstrap, integer=True, low=1)
     check_number("confidence", confidence, low=0, high=1, open_low=True, open_high=True)
@@ -193,21 +199,18 @@ def fit_propensity(
         )
     rng = as_rng(random_state)
 
-    def bin_labels(labels: np.ndarray) -> _Bins:
-        made = _bin_labels(evidence, labels, bin_size)
-        return made._replace(weight=np.ones(made.weight.size)) if as_published else made
-
-    bins = bin_labels(np.arange(n_labels))
-    best = _fit_bins(bins, evidence.n_samples, evidence.exact, list(PRESETS.values()))
+    bins = _bin_labels(evidence, np.arange(n_labels), bin_size, as_published)
+    best = _fit_bins(bins, evidence.n_samples, exact, list(PRESETS.values()))
     samples = np.empty((n_bootstrap, 2))
     for i in range(n_bootstrap):
-        resampled = bin_labels(np.sort(rng.integers(0, n_labels, n_labels)))
-        samples[i] = _fit_bins(resampled, evidence.n_samples, evidence.exact, [tuple(best)])
-    curves = np.array([_curve(bins, evidence.n_samples, evidence.exact, a, b) for a, b in samples])
+        drawn = np.sort(rng.integers(0, n_labels, n_labels))
+        resampled = _bin_labels(evidence, drawn, bin_size, as_published)
+        samples[i] = _fit_bins(resampled, evidence.n_samples, exact, [tuple(best)])
+    curves = np.array([_curve(bins, evidence.n_samples, exact, a, b) for a, b in samples])
     levels = [(1 - confidence) / 2, (1 + confidence) / 2]
     low, high = np.quantile(curves, levels, axis=0)
     (a_low, b_low), (a_high, b_high) = np.quantile(samples, levels, axis=0)
-    fitted = _curve(bins, evidence.n_samples, evidence.exact, *best)
+    fitted = _curve(bins, evidence.n_samples, exact, *best)
     result = EstimatedPropensity(float(best[0]), b=float(best[1]))
     result.fit_ = CurveFit(
         evidence.source,

@@ -8,8 +8,8 @@ from scipy import sparse
 from tailwise.base import TopK, XMCModel
 from tailwise.changes import Change
 from tailwise.explanation import Explanation
-from tailwise.parameters import Number
-from tailwise.rows import RowView
+from tailwise.parameters import Flag, Number
+from tailwise.rows import RowView, idf_weights
 from tailwise.tail.wrapper import Wrapper
 
 
@@ -26,6 +26,9 @@ class Sublinear(Wrapper):
         The model; it is cloned.
     power : float
         1 leaves the rows as they are, up to their length; 0 keeps only which features are there.
+    idf : bool
+        Weigh the damped values by ``ln((1 + n) / (1 + rows that have the feature)) + 1``, n training rows. For counts;
+        published TF-IDF values have such a weight already.
     n_jobs : int or None
         Threads of the wrapped model; None leaves it its own.
 
@@ -37,11 +40,12 @@ class Sublinear(Wrapper):
     array([[1]], dtype=int32)
     """
 
-    _parameters = {"power": Number(low=0)}
+    _parameters = {"power": Number(low=0), "idf": Flag()}
 
-    def __init__(self, base: XMCModel, *, power: float = 0.5, n_jobs: int | None = None) -> None:
+    def __init__(self, base: XMCModel, *, power: float = 0.5, idf: bool = False, n_jobs: int | None = None) -> None:
         self.base = base
         self.power = power
+        self.idf = idf
         self.n_jobs = n_jobs
 
     @property
@@ -50,7 +54,7 @@ class Sublinear(Wrapper):
         return bool(self.base.scores_are_probabilities)
 
     def _see_rows(self, X: sparse.csr_array) -> RowView:
-        return RowView(power=self.power, unit=True)
+        return RowView(power=self.power, weights=idf_weights(X) if self.idf else None, unit=True)
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         self.base_ = self._fresh_base().fit(X, Y, weight)
