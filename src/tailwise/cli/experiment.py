@@ -1,4 +1,4 @@
-"""``tailwise experiment``: the missing-label experiments of the papers."""
+"""``tailwise experiment``: the papers' experiments."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from tailwise.cli import output
 
 
 def experiment(
-    name: Annotated[
-        str | None, typer.Argument(help="losses, dropping, guess or loop; without a name: list them.")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(help="Which one; without a name: list them.")] = None,
     to: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for results.json, results.csv and the plots.")
     ] = None,
@@ -21,13 +19,16 @@ def experiment(
     full: Annotated[bool, typer.Option("--full", help="All the data and more repeats: up to hours.")] = False,
     seed: Annotated[int, typer.Option(help="The same seed gives the same files.")] = 0,
     data: Annotated[
-        str | None, typer.Option(help="losses: the folder with MNIST's idx files. The others: a data set's name.")
+        str | None,
+        typer.Option(
+            help="losses: the folder with MNIST's idx files. dense: a file of texts. The others: a data set's name."
+        ),
     ] = None,
     jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
-    """Run one of the papers' missing-label experiments and say what it showed.
+    """Run one of the papers' experiments and say what it showed.
 
     A stopped run goes on where it was when it is started again with the same folder.
 
