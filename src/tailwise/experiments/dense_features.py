@@ -55,7 +55,7 @@ def choose(size: str, options: Record) -> Record:
         "records": 8_000,
         "judged": 1_500,
         "encoder": "minilm",
-        "trees": {"FastXML": 30, "Parabel": 1, "Bonsai": 1},
+        "trees": {"FastXML": 20, "Parabel": 1, "Bonsai": 1},
         "models": [["vectors", "FastXML"], ["vectors", "Parabel"], ["vectors", "Bonsai"], ["words", "Bonsai"]],
         "repeats": 3,
     }

@@ -36,10 +36,10 @@ AS_PUBLISHED: dict[str, Any] = {
 }
 """What the paper says of its first form."""
 UNSTATED: dict[str, Any] = {
-    "margin": 0.1,
-    "balance": 0.1,
+    "margin": 0.0,
+    "balance": 0.01,
     "n_negatives": 300,
-    "epochs": 3,
+    "epochs": 6,
     "learning_rate": 0.003,
     "n_candidates": 50,
 }
