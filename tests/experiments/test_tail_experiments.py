@@ -123,7 +123,9 @@ class TestDense:
         assert at["alone"]["gain p@1"] == 0
         for row in done.rows:
             assert row["gain psp@5"] == pytest.approx(row["psp@5"] - at["alone"]["psp@5"], abs=0.002)
-        assert {"RankNet", "RankNet as published", "Taug", "RankNet + Taug", "Taug, dropout", "Taug, swap"} <= set(at)
+        assert {"RankNet", "RankNet as published", "Taug", "simple form + Taug", "Taug, dropout", "Taug, swap"} <= set(
+            at
+        )
         assert (tmp_path / "out" / "dense.svg").is_file()
 
     def test_records_become_rows(self, tmp_path, monkeypatch):

@@ -52,8 +52,8 @@ class Rows(NamedTuple):
 def choose(size: str, options: Record) -> Record:
     """Records, models and repeats of each size."""
     usual = {
-        "records": 8_000,
-        "judged": 1_500,
+        "records": 6_000,
+        "judged": 1_200,
         "encoder": "minilm",
         "trees": {"FastXML": 20, "Parabel": 1, "Bonsai": 1},
         "models": [["vectors", "FastXML"], ["vectors", "Parabel"], ["vectors", "Bonsai"], ["words", "Bonsai"]],
@@ -100,7 +100,7 @@ def modules(base: XMCModel, seed: int, *, kinds: bool) -> dict[str, XMCModel]:
         "RankNet as published": tailwise.RankNet.as_published(base, **around),
         "Taug": augmented,
         "simple form + Taug": tailwise.PropensityReranker(augmented),
-        "RankNet + Taug": tailwise.RankNet(augmented, **around),
+        "RankNet as published + Taug": tailwise.RankNet.as_published(augmented, **around),
     }
     if kinds:
         found |= {
@@ -148,8 +148,9 @@ def compute(shared: tuple[Record, Rows], cell: Record, n_jobs: int | None) -> Re
     Y_train, Y_judged = sparse.csr_array(rows.Y[train]), sparse.csr_array(rows.Y[judged])
     propensity = JainPropensity().fit(Y_train)
     base = BASES[cell["model"]](settings).set_params(random_state=cell["repeat"], n_jobs=n_jobs)
+    kinds = (cell["features"], cell["model"]) == ("vectors", "Bonsai")
     found: Record = {"n_labels": int(rows.Y.shape[1]), "n_train": int(train.size)}
-    for name, model in modules(base, cell["repeat"], kinds=cell["model"] == "Bonsai").items():
+    for name, model in modules(base, cell["repeat"], kinds=kinds).items():
         top = model.fit(X_train, Y_train).predict_topk(X_judged, 5)
         scored = evaluate(Y_judged, top, METRICS, propensity=propensity, confidence=None)
         found[name] = {metric: scored[metric].value for metric in METRICS}
