@@ -283,7 +283,7 @@ def _plot_theory(theory: list[Record]) -> Any:
             rates = np.array(r[name])
             line(axis, i, r["norms"], rates / rates[-1], label=f"{r['dimension']} dimensions")
         axis.plot(NORMS, NORMS / NORMS[-1], color="black", linewidth=1, linestyle="--", label="in proportion")
-        axis.set(title=title, xlabel="norm of a label's weights", ylabel="rate of being predicted, over that at norm 4")
+        axis.set(title=title, xlabel="norm of a label's weights", ylabel="rate, over that at norm 4")
         axis.legend(frameon=False, fontsize=8)
     return figure
 
