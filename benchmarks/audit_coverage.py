@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.harness import RESULTS, measure, save_results
-from benchmarks.tail_modules import share_fits
+from tailwise.experiments.sharing import share_fits
 
 WRONG_YES, WRONG_NO = 0.03, 0.06
 NAMES = ("head", "torso", "tail")

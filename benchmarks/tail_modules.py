@@ -1,8 +1,9 @@
 """What does each tail module add to each kind of model on EURLex-4K? ``python -m benchmarks tail_modules [model …]``.
 
-Every module's settings are its defaults, which were chosen on validation rows cut from the training set. The
-published figure stands in parentheses where the papers give one for the same features (bag of words). The models named
-are added to what earlier runs found; without names all four run. A fit that two modules need is made once.
+Every module's settings are its defaults, which were chosen on validation rows cut from the training set, or those of
+``as_published``. The published figure stands in parentheses where the papers give one for the same features (bag of
+words). The models named are added to what earlier runs found; without names all four run. ``--only TEXT`` runs the
+modules with the text in their names. A fit that two modules need is made once.
 """
 
 from __future__ import annotations
@@ -20,36 +21,10 @@ METRICS = (
 )
 
 
-def share_fits(base: Any) -> Any:
-    """``base`` as a model whose clones, fitted on the same rows, are fitted once."""
-    from sklearn.base import clone
-
-    from tailwise.tail.wrapper import Wrapper
-
-    fitted: dict[tuple, Any] = {}
-
-    class Shared(Wrapper):
-        scores_are_probabilities = property(lambda self: self.base.scores_are_probabilities)
-
-        def __init__(self, base: Any) -> None:
-            self.base = base
-
-        def _fit(self, X: Any, Y: Any, weight: Any) -> None:
-            parts = (X.indices, X.data, Y.indices, Y.indptr, *([] if weight is None else [weight]))
-            key = (repr(self.base), *(hash(part.tobytes()) for part in parts))
-            if key not in fitted:
-                fitted[key] = clone(self.base).fit(X, Y, weight)
-            self.base_ = fitted[key]
-
-        def _predict_topk(self, X: Any, k: int) -> Any:
-            return self.base_.predict_topk(X, k)
-
-    return Shared(base)
-
-
 def modules(name: str) -> dict[str, Any]:
     """The model ``name`` plain and in every wrapper, unfitted."""
     import tailwise as tw
+    from tailwise.experiments.sharing import share_fits
 
     cls = getattr(tw, name)
     base = share_fits(cls(**({"random_state": 0} if "random_state" in cls().get_params() else {})))
@@ -60,26 +35,35 @@ def modules(name: str) -> dict[str, Any]:
         "PropensityReranker": tw.PropensityReranker(base),
         "RankNet": tw.RankNet(base, random_state=0),
         "RankNet on training scores": tw.RankNet(base, scores="train", random_state=0),
+        "RankNet as published": tw.RankNet.as_published(base, random_state=0),
+        "RankNet as published, out-of-fold scores": tw.RankNet.as_published(base, scores="out-of-fold", random_state=0),
         "TailAugmented": augmented,
+        "TailAugmented as published": tw.TailAugmented.as_published(base, random_state=0),
         "RankNet+TailAugmented": tw.RankNet(augmented, random_state=0),
         "Sublinear": damped,
         "RankNet+Sublinear": tw.RankNet(damped, random_state=0),
     }
 
 
-def run_model(name: str, data: Matrices) -> list[dict[str, Any]]:
-    """Fit and evaluate one model in every wrapper; prints a line each."""
+def run_model(name: str, data: Matrices, only: str) -> list[dict[str, Any]]:
+    """Fit and evaluate one model in every wrapper with ``only`` in its name; prints a line each."""
     from tailwise import JainPropensity, evaluate
     from tailwise.experiments.published import published
 
     propensity = JainPropensity().fit(data.Y_train)
     rows = []
     for module, model in modules(name).items():
+        if only not in module:
+            continue
         top = model.fit(data.X_train, data.Y_train).predict_topk(data.X_test, 5)
         scored = evaluate(
             data.Y_test, top, METRICS, propensity=propensity, label_counts=model.label_counts_, confidence=None
         )
-        method = {"plain": name, "RankNet": f"RankNet+{name}"}.get(module, "")
+        method = {
+            "plain": name,
+            "RankNet": f"RankNet+{name}",
+            "RankNet as published": f"RankNet+{name}",
+        }.get(module, "")
         row: dict[str, Any] = {"model": name, "module": module}
         cells = []
         for metric in METRICS:
@@ -87,18 +71,24 @@ def run_model(name: str, data: Matrices) -> list[dict[str, Any]]:
             known = published("eurlex-4k", method, metric) if method else None
             cells.append(f"{metric} {scored[metric].value:.1f}" + (f" ({known:.1f})" if known else ""))
         rows.append(row)
-        print(f"{name:8} {module:26} " + "  ".join(cells), flush=True)
+        print(f"{name:8} {module:40} " + "  ".join(cells), flush=True)
     return rows
 
 
 def main(arguments: list[str]) -> None:
     """Run the models named, and print the table of all that is known."""
+    only = ""
+    if "--only" in arguments:
+        at = arguments.index("--only")
+        only, arguments = arguments[at + 1], arguments[:at] + arguments[at + 2 :]
     names = arguments or list(BASES)
     data = matrices("eurlex-4k")
     path = RESULTS / "tail_modules.json"
     known = json.loads(path.read_text())["rows"] if path.exists() else []
     for name in names:
-        known = [row for row in known if row["model"] != name] + run_model(name, data)
+        found = run_model(name, data, only)
+        new = {(row["model"], row["module"]) for row in found}
+        known = [row for row in known if (row["model"], row["module"]) not in new] + found
         save_results("tail_modules", {"rows": known})
     print(markdown(sorted(known, key=lambda row: BASES.index(row["model"]))))
 

@@ -11,7 +11,8 @@ import statistics
 from typing import Any
 
 from benchmarks.harness import Matrices, save_results
-from benchmarks.tail_modules import modules, share_fits
+from benchmarks.tail_modules import modules
+from tailwise.experiments.sharing import share_fits
 
 TRUE = ("p@1", "p@3", "p@5")
 ESTIMATED = ("psp@1", "psp@3", "psp@5")

@@ -25,7 +25,7 @@ def test_cells_have_names_and_settings_are_plain(name):
 
 
 def test_unknown_names_are_refused():
-    with pytest.raises(InvalidInput, match="experiment='los' is not one of 'losses', 'dropping', 'guess', 'loop'"):
+    with pytest.raises(InvalidInput, match="experiment='los' is not one of 'losses', 'dropping', 'guess'"):
         load_experiment("los")
 
 

@@ -118,7 +118,7 @@ def lossy_rows(draw):
     sampled = np.flatnonzero(~relevant)[: draw(st.integers(0, n))]
     counts = np.array(draw(st.lists(st.sampled_from([1.0, 1.0, 3.0, 50.0]), min_size=9, max_size=9)))
     final = np.array(draw(st.lists(st.sampled_from([0.0, 0.25, 0.25, 1.0]), min_size=9, max_size=9)), np.float32)
-    options = ranknet.TrainingOptions(0.1, draw(st.sampled_from([0.125, 0.5])), 2.0, 20)
+    options = ranknet.TrainingOptions(0.1, draw(st.sampled_from([0.125, 0.5])), 2.0, 20, draw(st.booleans()))
     slope = np.full(9, 7, np.float32)
     return rng.permutation(9).astype(np.int32), final, np.resize(relevant, 9), n, counts, sampled, options, slope
 
@@ -130,7 +130,7 @@ def epochs(draw):
     counts = rng.integers(1, 50, 9).astype(np.float64)
     order = np.array(draw(st.lists(st.integers(0, len(labels) - 1), max_size=6)), np.int64)
     memories = ranknet.Layers(*(np.full(part.shape, 0.1, np.float32) for part in layers))
-    options = ranknet.TrainingOptions(0.01, 0.3, 2.0, draw(st.sampled_from([1, 2, 20])))
+    options = ranknet.TrainingOptions(0.01, 0.3, 2.0, draw(st.sampled_from([1, 2, 20])), draw(st.booleans()))
     candidates = ranknet.TrainingCandidates(
         labels, scores, rng.random(labels.shape) < 0.5, rng.uniform(0.1, 3, labels.shape[0]).astype(np.float32)
     )

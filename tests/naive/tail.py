@@ -15,15 +15,15 @@ def residual_blocks(labels, scores, W1, W2, b1):
     return current
 
 
-def population_loss(counts, final, relevant, sampled, margin, balance):
-    """RankNet's loss of one row, pair by pair as the formula reads (means over pairs)."""
+def population_loss(counts, final, relevant, sampled, margin, balance, sums=False):
+    """RankNet's loss of one row, pair by pair as the formula reads (means over pairs, or sums)."""
     positive = np.flatnonzero(relevant)
-    pairs = [(i, j) for i in positive for j in positive if i < j]
-    first = sum(
-        max(0.0, (counts[i] - counts[j]) / (counts[i] + counts[j]) * (final[i] - final[j])) for i, j in pairs
-    ) / max(1, len(pairs))
+    pairs = [(i, j) for i in positive for j in positive if i != j]
+    of_pairs = [max(0.0, (counts[i] - counts[j]) / (counts[i] + counts[j]) * (final[i] - final[j])) for i, j in pairs]
     crossed = [max(0.0, final[k] - final[i] + margin) for i in positive for k in sampled]
-    return first + balance * (sum(crossed) / len(crossed) if crossed else 0.0)
+    if sums:
+        return sum(of_pairs) + balance * sum(crossed)
+    return sum(of_pairs) / max(1, len(pairs)) + balance * sum(crossed) / max(1, len(crossed))
 
 
 def neighbour_votes(X_train, Y_train, x, k, sharpness):
@@ -51,28 +51,31 @@ def apply_blocks(labels, scores, block, layers, out):
         out[i, :n] = residual_blocks(labels[i, :n], scores[i, :n], *layers)
 
 
-def population_slope(counts, final, relevant, sampled, margin, balance):
+def population_slope(counts, final, relevant, sampled, margin, balance, sums=False):
     """The gradient of :func:`population_loss`, pair by pair."""
     slope = np.zeros(len(final))
     positive = np.flatnonzero(relevant)
-    pairs = [(i, j) for i in positive for j in positive if i < j]
+    pairs = [(i, j) for i in positive for j in positive if i != j]
+    share = 1 if sums else len(pairs)
     for i, j in pairs:
         weight = (counts[i] - counts[j]) / (counts[i] + counts[j])
         if weight * (final[i] - final[j]) > 0:
-            slope[i] += weight / len(pairs)
-            slope[j] -= weight / len(pairs)
+            slope[i] += weight / share
+            slope[j] -= weight / share
+    share = 1 if sums else len(positive) * len(sampled)
     for i in positive:
         for k in sampled:
             if final[k] - final[i] + margin > 0:
-                slope[k] += balance / (len(positive) * len(sampled))
-                slope[i] -= balance / (len(positive) * len(sampled))
+                slope[k] += balance / share
+                slope[i] -= balance / share
     return slope
 
 
 def pair_loss(labels, final, relevant, n, counts, sampled, options, slope):
     own, exact = counts[labels[:n]], final[:n].astype(np.float64)
-    slope[:n] = population_slope(own, exact, relevant[:n], sampled, options.margin, options.balance)
-    return population_loss(own, exact, relevant[:n], sampled, options.margin, options.balance)
+    of_loss = (own, exact, relevant[:n], sampled, options.margin, options.balance, options.sums)
+    slope[:n] = population_slope(*of_loss)
+    return population_loss(*of_loss)
 
 
 def train_epoch(candidates, counts, order, state, layers, memories, options):
@@ -93,7 +96,7 @@ def train_epoch(candidates, counts, order, state, layers, memories, options):
         for W1, W2, b1 in zip(*layers, strict=True):
             hiddens.append(np.maximum(b1 + states[-1] @ W1[labels], 0))
             states.append(states[-1] + W2[labels] @ hiddens[-1])
-        of_loss = (counts[labels], states[-1], relevant, sampled, options.margin, options.balance)
+        of_loss = (counts[labels], states[-1], relevant, sampled, options.margin, options.balance, options.sums)
         total += candidates.weight[i] * population_loss(*of_loss)
         slope = candidates.weight[i] * population_slope(*of_loss)
         for layer in reversed(range(len(hiddens))):

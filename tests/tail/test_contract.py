@@ -41,9 +41,24 @@ class TestRankNet(ModelContract):
         return RankNet(Centroid(), **{"blocks": 2, "epochs": 2, **params})
 
 
+class TestLinearRankNet(ModelContract):
+    def make(self, **params):
+        return RankNet(Centroid(), **{"bottleneck": None, "epochs": 2, "learning_rate": 0.01, **params})
+
+
+class TestPublishedRankNet(ModelContract):
+    def make(self, **params):
+        return RankNet.as_published(Centroid(), **params)
+
+
 class TestTailAugmented(ModelContract):
     def make(self, **params):
         return TailAugmented(Centroid(), **params)
+
+
+class TestPublishedTailAugmented(ModelContract):
+    def make(self, **params):
+        return TailAugmented.as_published(Centroid(), **params)
 
 
 class TestEnsemble(ModelContract):

@@ -21,8 +21,7 @@ def experiment(
     data: Annotated[
         str | None,
         typer.Option(
-            help="losses: the folder with MNIST's idx files. powerlaw: that of the files. hierarchy: WordNet's. "
-            "The others: a data set's name."
+            help="What it reads: a data set's name, or the file or folder that its page names (losses: MNIST's idx files)."
         ),
     ] = None,
     jobs: output.Jobs = None,

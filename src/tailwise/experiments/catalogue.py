@@ -17,6 +17,9 @@ _MODULES = {
     "hierarchy": "hierarchy_propensity",
     "frequency": "gain_by_frequency",
     "tail-classifiers": "tail_classifiers",
+    "norms": "weight_norms",
+    "augmentation": "tail_augmentation",
+    "dense": "dense_features",
 }
 
 QUESTIONS = {
@@ -29,6 +32,9 @@ QUESTIONS = {
     "hierarchy": "Which propensities does a hierarchy of labels tell, and are they the true ones?",
     "frequency": "For which labels do propensities gain, by how often a label is seen in training?",
     "tail-classifiers": "What do tail classifiers gain by maximum likelihood over the mean of a label's rows?",
+    "norms": "Does the norm of a label's weights follow its frequency, and how often it is predicted?",
+    "augmentation": "What do copies of the tail's rows change: how many, of which labels, made how?",
+    "dense": "What do re-ranking and augmentation add to models on dense features?",
 }
 """What each experiment asks; known without importing it."""
 

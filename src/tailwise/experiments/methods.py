@@ -61,7 +61,13 @@ METHODS = (
     _around(RankNet, "FastXML", "RankNet+FastXML"),
     _around(RankNet, "Parabel", "RankNet+Parabel"),
     _around(RankNet, "Bonsai", "RankNet+Bonsai"),
+    Method(
+        "RankNet+Bonsai (as published)",
+        lambda: _seeded(RankNet.as_published(_seeded(make_model("Bonsai")))),
+        "RankNet+Bonsai",
+    ),
     _around(TailAugmented, "Bonsai", "Taug+Bonsai"),
+    Method("Taug+Bonsai (as published)", lambda: _seeded(TailAugmented.as_published(_seeded(make_model("Bonsai"))))),
 )
 """In the order of the table."""
 

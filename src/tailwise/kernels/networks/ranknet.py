@@ -51,6 +51,8 @@ class TrainingOptions(NamedTuple):
     """weight of relevant over irrelevant pairs against pairs of relevant candidates"""
     n_negatives: int
     """irrelevant candidates sampled a row at most"""
+    sums: bool = False
+    """whether a row's loss is the sum over its pairs, each in both orders; otherwise their mean"""
 
 
 @njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
@@ -101,8 +103,9 @@ def pair_loss(labels, final, relevant, n, counts, sampled, options, slope):
     """The population-aware pairwise loss of one row and its gradient with respect to ``final`` (n,), into ``slope``.
 
     ``Σ_{i,j relevant} [(n_i - n_j)/(n_i + n_j) (F_i - F_j)]+ + λ Σ_{i relevant, k sampled} [F_k - F_i + c]+``,
-    λ = ``options.balance``, c = ``options.margin``. Each sum is divided by its number of pairs: rows with many labels
-    do not outweigh the rest. ``sampled`` holds positions of irrelevant candidates. Overwrites ``slope[:n]`` float32.
+    λ = ``options.balance``, c = ``options.margin``. Unless ``options.sums``, each sum is divided by its number of
+    pairs: rows with many labels do not outweigh the rest. ``sampled`` holds positions of irrelevant candidates.
+    Overwrites ``slope[:n]`` float32.
     """
     slope[:n] = 0
     n_relevant = 0
@@ -111,7 +114,7 @@ def pair_loss(labels, final, relevant, n, counts, sampled, options, slope):
     loss = 0.0
     if n_relevant == 0:
         return loss
-    n_pairs = max(1, n_relevant * (n_relevant - 1) // 2)
+    n_pairs = 0.5 if options.sums else max(1.0, n_relevant * (n_relevant - 1) / 2)
     for a in range(n):
         if not relevant[a]:
             continue
@@ -126,7 +129,7 @@ def pair_loss(labels, final, relevant, n, counts, sampled, options, slope):
                 slope[a] += weight / n_pairs
                 slope[b] -= weight / n_pairs
     if sampled.shape[0]:
-        share = options.balance / (n_relevant * sampled.shape[0])
+        share = options.balance / (1 if options.sums else n_relevant * sampled.shape[0])
         for a in range(n):
             if not relevant[a]:
                 continue
