@@ -189,10 +189,13 @@ class TwoTowerRun(Run):
             keep_probability=model.input_keep_probability,
             seed=self.seed,
             n_jobs=model.n_jobs,
+            min_batches=model.min_batches,
         )
         return parameters, Trainer(self.shape, parameters, model.build_objective(self.Y), settings, self.processes)
 
     def _start(self) -> None:
+        if not self.model.starts_at_rows:
+            return
         tower = to_tower(self.shape, self.parameters)
         start_labels_at_their_rows(self.parameters, tower, self.X, self.counted, self.model.n_jobs)
 
