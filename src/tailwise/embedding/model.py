@@ -96,7 +96,7 @@ class TwoTowerModel(VectorModel):
         with one_thread_an_operation(), Processes(resolve_device(self.device)) as processes:
             run = TwoTowerRun(self, processes, X, Y, propensity, weight)
             self._describe(run)
-            run.train()
+            run.train(lambda: self._after_epoch(run))
             self.history_, self.best_epoch_ = run.history, run.stopping.best_epoch
             self.tower_, vectors = run.result()
         if self.index is None:
@@ -107,3 +107,6 @@ class TwoTowerModel(VectorModel):
 
     def _describe(self, run: TwoTowerRun) -> None:
         """Set what can be told of a run before it starts."""
+
+    def _after_epoch(self, run: TwoTowerRun) -> None:
+        """Look at a run after an epoch: for subclasses that watch it."""

@@ -1,4 +1,4 @@
-"""The missing-label experiments by name."""
+"""The experiments by name."""
 
 from __future__ import annotations
 
@@ -7,13 +7,24 @@ from importlib import import_module
 from tailwise.experiments.running import Experiment
 from tailwise.validation import check_choice
 
-_MODULES = {"losses": "loss_correction", "dropping": "label_dropping", "guess": "propensity_guess", "loop": "loop"}
+_MODULES = {
+    "losses": "loss_correction",
+    "dropping": "label_dropping",
+    "guess": "propensity_guess",
+    "loop": "loop",
+    "bottleneck": "bottleneck",
+    "overfitting": "overfitting",
+    "glas": "glas_settings",
+}
 
 QUESTIONS = {
     "losses": "What are unbiased and convex losses worth when training labels go missing at a known rate?",
     "dropping": "Do propensities help to judge and to train models when labels go missing along a propensity curve?",
     "guess": "Does the ranking of models by PSP@5 survive a wrong guess of the propensity's A and B?",
     "loop": "What do rounds of questions to people tell about missing labels, and what does a model learn from them?",
+    "bottleneck": "How many dimensions do vectors of labels need, drawn at random or trained?",
+    "overfitting": "How do training and test accuracy of an embedding move by epoch, with and without regularisers?",
+    "glas": "What does each part of GLaS's published setting bring?",
 }
 """What each experiment asks; known without importing it."""
 
