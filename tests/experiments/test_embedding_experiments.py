@@ -104,7 +104,11 @@ class TestRuns:
         assert (done.folder / "bottleneck.svg").is_file()
 
     def test_overfitting_has_the_same_bytes_for_any_number_of_jobs(self, tmp_path):
-        small = {**overfitting.choose("quick", {}), "base": {"dim": 8, "epochs": 2, "batch_size": 64}}
+        small = {
+            **overfitting.choose("quick", {}),
+            "base": {"dim": 8, "epochs": 2, "batch_size": 64},
+            "losses": ["negative_mining"],
+        }
         experiment = replace(overfitting.EXPERIMENT, choose=lambda size, options: small)
         done = run_experiment(experiment, tmp_path / "one", size="quick", n_jobs=1)
         run_experiment(experiment, tmp_path / "two", size="quick", n_jobs=2)
@@ -113,6 +117,7 @@ class TestRuns:
         assert [(row["setting"], row["epoch"]) for row in done.rows] == [
             (name, epoch) for name in overfitting.REGULARISED for epoch in (1, 2)
         ]
+        assert {row["loss"] for row in done.rows} == {"negative_mining"}
         assert all(row["gap"] == pytest.approx(row["train"] - row["test"], abs=1e-3) for row in done.rows)
 
     def test_settings_are_varied_one_at_a_time(self, tmp_path):

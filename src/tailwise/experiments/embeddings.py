@@ -17,6 +17,8 @@ from tailwise.validation import check_labels
 METRICS = tuple(f"{metric}@{k}" for metric in ("p", "psp") for k in (1, 3, 5))
 ACCURACY = "p@1"
 """What the paper calls accuracy."""
+LOSSES = {"margin": "summed margin", "negative_mining": "mined negatives", "softmax": "softmax"}
+"""What the table calls the losses."""
 
 
 def with_dataset(settings: Record, options: Record) -> Record:
