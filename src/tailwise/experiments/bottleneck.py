@@ -91,11 +91,11 @@ def choose(size: str, options: Record) -> Record:
         "dataset": "eurlex-4k",
         "dims": [16, 32, 64, 128, 256, 512, 1024],
         "enough": True,
-        "draws": 5,
-        "trained_dims": [8, 16, 32, 64, 128, 256],
+        "draws": 3,
+        "trained_dims": [8, 16, 32, 64, 128],
         "hidden": [0],
-        "repeats": 3,
-        "epochs": 30,
+        "repeats": 2,
+        "epochs": 20,
         "learning_rate": 0.01,
     }
     by_size: dict[str, Record] = {
@@ -108,7 +108,13 @@ def choose(size: str, options: Record) -> Record:
             "epochs": 8,
         },
         "default": {},
-        "full": {"hidden": [0, 512], "repeats": 5, "trained_dims": [4, 8, 16, 32, 64, 128, 256, 512]},
+        "full": {
+            "draws": 5,
+            "epochs": 50,
+            "hidden": [0, 512],
+            "repeats": 5,
+            "trained_dims": [4, 8, 16, 32, 64, 128, 256, 512],
+        },
     }
     return with_dataset({**usual, **by_size[size]}, options)
 
