@@ -18,6 +18,7 @@ TARGET = Path(__file__).parent / "figures" / "eurlex-4k.md"
 def snippet(row: dict[str, str]) -> str:
     """One method's section: ours beside the published figures."""
     name = row["method"].lower().replace("+", "-")
+    asked = f'"{row["method"].lower()}"' if " " in row["method"] else row["method"].lower()
     ours = [f"{float(row[m]):.1f}" for m in METRICS]
     lines = [["ours", *ours, f"{float(row['train_cpu_seconds']):.1f} s", f"{float(row['peak_mb']):,.0f} MB"]]
     if any(row[f"published {m}"] for m in METRICS):
@@ -26,7 +27,7 @@ def snippet(row: dict[str, str]) -> str:
     return "\n".join(
         [
             f"<!-- start {name} -->",
-            f"{row['method']} on EURLex-4K (`tailwise reproduce --methods {row['method'].lower()}`):",
+            f"{row['method']} on EURLex-4K (`tailwise reproduce --methods {asked}`):",
             "",
             table.markdown(),
             f"<!-- end {name} -->",

@@ -14,8 +14,9 @@ from naive import embedding as naive
 from scipy import sparse
 
 from tailwise.embedding import FaissIndex, GLaS, SampledSoftmax, runtime, weights_for
+from tailwise.embedding.glas import AS_PUBLISHED, UNSTATED
 from tailwise.embedding.negatives import SampledObjective, get_negatives
-from tailwise.embedding.network import SparseRows, initial_parameters, to_tower, upper_layers
+from tailwise.embedding.network import SparseRows, initial_parameters, layer_weights, to_tower, upper_layers
 from tailwise.embedding.objectives import (
     FullObjective,
     GlasObjective,
@@ -76,12 +77,12 @@ OBJECTIVES = {
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
-@pytest.mark.parametrize("normalize", [True, False])
-def test_a_step_follows_the_gradient_of_the_whole_batch(rows, name, normalize, monkeypatch):
-    """Parts, the sparse products outside autograd and the sphere's projection give what one autograd graph gives."""
+@pytest.mark.parametrize(("normalize", "weight_norm"), [(True, False), (False, False), (True, True)])
+def test_a_step_follows_the_gradient_of_the_whole_batch(rows, name, normalize, weight_norm, monkeypatch):
+    """Parts, sparse products outside autograd and both normalisations give what one autograd graph gives."""
     X, Y = rows
     monkeypatch.setattr("tailwise.embedding.training._ROWS_A_PART", X.shape[0] if name == "model" else 64)
-    shape = Shape(X.shape[1], Y.shape[1], (9, 6), "relu", normalize)
+    shape = Shape(X.shape[1], Y.shape[1], (9, 6), "relu", normalize, weight_norm)
     parameters = initial_parameters(shape, 5.0, 0, torch.device("cpu"))
     before = {key: value.clone().requires_grad_() for key, value in parameters.items()}
     objective = OBJECTIVES[name](Y)
@@ -92,10 +93,11 @@ def test_a_step_follows_the_gradient_of_the_whole_batch(rows, name, normalize, m
     plan = objective.plan(Y, np.random.default_rng(3))
     loss = trainer.step(X, plan, 0.1)
 
-    table = torch.from_numpy(X.toarray()) @ before["features"]
+    weights = {**before, **layer_weights(shape, before)}
+    table = torch.from_numpy(X.toarray()) @ weights["features"]
     labels = before["labels"] if plan.labels is None else before["labels"][torch.from_numpy(plan.labels)]
     labels = torch.nn.functional.normalize(labels, dim=1) if normalize else labels
-    vectors = upper_layers(shape, before, table)
+    vectors = upper_layers(shape, weights, table)
     total = objective.row_loss(plan, slice(0, X.shape[0]), vectors, labels, before["log_scale"])
     for part in plan.label_parts:
         total = total + part.loss(labels)
@@ -130,6 +132,73 @@ def test_the_step_gradient_matches_finite_differences():
     assert torch.autograd.gradcheck(value, [v.requires_grad_() for v in values.values()])
 
 
+def test_normalized_weights_are_directions_of_one_length(rows):
+    X, Y = rows
+    fitted = GLaS(**SMALL | {"hidden": 9, "weight_normalization": True}).fit(X, Y)
+    for weights in (fitted.tower_.features, *fitted.tower_.weights):
+        lengths = np.linalg.norm(weights, axis=0)
+        np.testing.assert_allclose(lengths, lengths[0], rtol=1e-5)
+    plain = GLaS(**SMALL | {"hidden": 9}).fit(X, Y)
+    assert np.ptp(np.linalg.norm(plain.tower_.features, axis=0)) > 1e-3
+
+
+def test_the_first_network_does_not_depend_on_weight_normalization_but_for_lengths():
+    plain, normal = (
+        initial_parameters(Shape(7, 3, (5, 4), "relu", True, on), 1.0, 0, torch.device("cpu")) for on in (False, True)
+    )
+    made = layer_weights(Shape(7, 3, (5, 4), "relu", True, True), normal)
+    for name, weights in made.items():
+        lengths = torch.linalg.vector_norm(plain[name], dim=0)
+        torch.testing.assert_close(weights, plain[name] * lengths.mean() / lengths)
+    assert layer_weights(Shape(7, 3, (5, 4), "relu", True), plain) == {}
+
+
+def test_the_papers_setting_in_one_line(rows):
+    made = GLaS.as_published(random_state=0)
+    assert (made.loss, made.activation, made.reg_weight, made.regularizer) == ("margin", "relu", 10, "glas")
+    assert (made.dim, made.batch_size, made.epochs, made.early_stopping) == (1024, 4096, 10, True)
+    assert (made.weight_normalization, made.input_keep_probability, made.start) == (True, 0.8, "random")
+    assert set(AS_PUBLISHED) & set(UNSTATED) == set()
+    assert GLaS.as_published(dim=8, reg_weight=1.0).get_params() | {"dim": 1024, "reg_weight": 10.0} == (
+        GLaS.as_published().get_params()
+    )
+    X, Y = rows
+    check_learns(GLaS.as_published(dim=32, epochs=60, early_stopping=False, random_state=0), X, Y)
+
+
+def test_batches_are_as_large_as_asked_where_few_are_enough(rows):
+    X, Y = rows
+
+    def steps(**params):
+        settings = Settings(
+            batch_size=100, epochs=1, learning_rate=0.1, keep_probability=1.0, seed=0, n_jobs=1, **params
+        )
+        shape = Shape(X.shape[1], Y.shape[1], (4,), "linear", True)
+        parameters = initial_parameters(shape, 1.0, 0, torch.device("cpu"))
+        return Trainer(shape, parameters, glas_objective(Y), settings, runtime.Processes(torch.device("cpu"))).n_steps
+
+    assert [steps()(n) for n in (100, 1600, 10_000)] == [2, 16, 100]
+    assert [steps(min_batches=1)(n) for n in (100, 1600, 10_000)] == [1, 16, 100]
+    assert [steps(min_batches=4)(n) for n in (100, 399)] == [2, 4]
+
+
+def test_label_vectors_start_where_they_are_told(rows):
+    X, Y = rows
+    still = SMALL | {"epochs": 1, "learning_rate": 1e-12, "early_stopping": False}
+    at_rows, anywhere = (GLaS(**still, start=start).fit(X, Y) for start in ("rows", "random"))
+    encoded = at_rows.encode(X)
+    means = (Y.T @ (encoded - encoded.mean(0)))[1:]  # the first label is on every row: its mean has no direction
+    cosines = {
+        name: (_unit(means) * _unit(model.label_vectors_[1:])).sum(1).min()
+        for name, model in (("rows", at_rows), ("random", anywhere))
+    }
+    assert cosines["rows"] > 0.999 > 0.9 > cosines["random"]
+
+
+def _unit(vectors):
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
 def test_row_adam_is_adam_on_the_rows_it_touches():
     torch.manual_seed(0)
     start = torch.randn(5, 3)
@@ -148,12 +217,13 @@ def test_row_adam_is_adam_on_the_rows_it_touches():
 
 def test_the_tower_encodes_as_the_network(rows):
     X, _ = rows
-    for activation in ("relu", "linear"):
+    for activation, weight_norm in (("relu", False), ("relu", True), ("linear", False)):
         for widths in ((8,), (10, 7, 8)):
-            shape = Shape(X.shape[1], 3, widths, activation, True)
+            shape = Shape(X.shape[1], 3, widths, activation, True, weight_norm)
             parameters = initial_parameters(shape, 1.0, 0, torch.device("cpu"))
-            first = SparseRows.of(X, slice(0, X.shape[0]), "cpu").times(parameters["features"])
-            expected = upper_layers(shape, parameters, first).numpy()
+            weights = {**parameters, **layer_weights(shape, parameters)}
+            first = SparseRows.of(X, slice(0, X.shape[0]), "cpu").times(weights["features"])
+            expected = upper_layers(shape, weights, first).numpy()
             np.testing.assert_allclose(to_tower(shape, parameters).encode(X), expected, atol=1e-5)
 
 
@@ -165,6 +235,7 @@ def test_the_tower_encodes_as_the_network(rows):
         {"regularizer": None, "negatives": "batch"},
         {"regularizer": "gravity", "hidden": 16, "activation": "relu"},
         {"regularizer": "laplacian", "hidden": (16, 16)},
+        {"weight_normalization": True, "hidden": 16, "activation": "relu"},
         {"regularizer": "spreadout", "input_keep_probability": 1.0, "activation": "relu"},
         {"logit_adjustment": 1.0, "index": FaissIndex("hnsw")},
     ],

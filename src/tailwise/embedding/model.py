@@ -45,6 +45,8 @@ class TwoTowerModel(VectorModel):
     hidden: Any
     activation: str
     input_keep_probability: float
+    weight_normalization: bool = False
+    min_batches: int = 16
     batch_size: int
     epochs: int
     learning_rate: float
@@ -66,13 +68,19 @@ class TwoTowerModel(VectorModel):
     def on_sphere(self) -> bool:
         """Whether vectors have unit length; a score is then a cosine times a scale that is learned."""
 
+    @property
+    def starts_at_rows(self) -> bool:
+        """Whether each label's vector starts at the mean of its rows' first vectors, else in a random direction."""
+        return True
+
     @abstractmethod
     def build_objective(self, Y: sparse.csr_array) -> Objective[Any]:
         """What training minimises, for the labels ``Y`` of the rows that are trained on."""
 
     def build_shape(self, n_features: int, n_labels: int) -> Shape:
         """Sizes and form of the network, for that many features and labels."""
-        return Shape(n_features, n_labels, (*layer_widths(self.hidden), self.dim), self.activation, self.on_sphere)
+        widths = (*layer_widths(self.hidden), self.dim)
+        return Shape(n_features, n_labels, widths, self.activation, self.on_sphere, self.weight_normalization)
 
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH
@@ -88,7 +96,7 @@ class TwoTowerModel(VectorModel):
         with one_thread_an_operation(), Processes(resolve_device(self.device)) as processes:
             run = TwoTowerRun(self, processes, X, Y, propensity, weight)
             self._describe(run)
-            run.train()
+            run.train(lambda: self._after_epoch(run))
             self.history_, self.best_epoch_ = run.history, run.stopping.best_epoch
             self.tower_, vectors = run.result()
         if self.index is None:
@@ -99,3 +107,6 @@ class TwoTowerModel(VectorModel):
 
     def _describe(self, run: TwoTowerRun) -> None:
         """Set what can be told of a run before it starts."""
+
+    def _after_epoch(self, run: TwoTowerRun) -> None:
+        """Look at a run after an epoch: for subclasses that watch it."""

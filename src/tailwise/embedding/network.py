@@ -11,6 +11,7 @@ from scipy import sparse
 from torch.nn.functional import embedding_bag, normalize
 
 from tailwise.embedding.tower import Shape, Tower
+from tailwise.embedding.weight_norm import mean_log_length, normalized
 from tailwise.parallel import row_blocks
 
 _SHORTEST = 1e-2
@@ -34,7 +35,17 @@ def initial_parameters(shape: Shape, scale: float, seed: int, device: Any) -> di
     for i, (before, after) in enumerate(pairwise(widths), start=1):
         parameters[f"weight.{i}"] = gaussian(before, after, (2 / (before + after)) ** 0.5)
         parameters[f"bias.{i}"] = torch.zeros(after, device=device)
+    if shape.weight_norm:
+        for i, name in enumerate(shape.layers):
+            parameters[f"log_length.{i}"] = mean_log_length(parameters[name])
     return parameters
+
+
+def layer_weights(shape: Shape, parameters: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The weights that weight normalisation makes of the layers' directions and lengths; nothing without it."""
+    if not shape.weight_norm:
+        return {}
+    return {name: normalized(parameters[name], parameters[f"log_length.{i}"]) for i, name in enumerate(shape.layers)}
 
 
 def start_labels_at_their_rows(
@@ -97,7 +108,8 @@ def upper_layers(shape: Shape, parameters: dict[str, torch.Tensor], first: torch
 
 def to_tower(shape: Shape, parameters: dict[str, torch.Tensor]) -> Tower:
     """The row side as plain arrays, which predict without torch."""
-    arrays = {name: value.detach().cpu().numpy() for name, value in parameters.items()}
+    weights = {**parameters, **layer_weights(shape, parameters)}
+    arrays = {name: value.detach().cpu().numpy() for name, value in weights.items()}
     layers = range(len(shape.widths))
     return Tower(
         arrays["features"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,8 +108,8 @@ class Run:
         self.X, self.Y = X[rows], Y[rows]
         self.counted = self.Y if weight is None else scaled_rows(self.Y, weight[rows])
 
-    def train(self) -> None:
-        """Run the epochs that are left."""
+    def train(self, after_epoch: Callable[[], None] = lambda: None) -> None:
+        """Run the epochs that are left; ``after_epoch`` is called after each."""
         model, leads = self.model, self.processes.leads
         if not self.X.shape[0]:
             return
@@ -126,6 +127,7 @@ class Run:
                     if leads:
                         self._save(Path(model.checkpoint))
                     self.processes.wait()
+                after_epoch()
 
     def _weights(self) -> Parameters:
         """What counts after an epoch: the weights, or their mean over epochs so far (Izmailov et al. 2018)."""
@@ -189,10 +191,13 @@ class TwoTowerRun(Run):
             keep_probability=model.input_keep_probability,
             seed=self.seed,
             n_jobs=model.n_jobs,
+            min_batches=model.min_batches,
         )
         return parameters, Trainer(self.shape, parameters, model.build_objective(self.Y), settings, self.processes)
 
     def _start(self) -> None:
+        if not self.model.starts_at_rows:
+            return
         tower = to_tower(self.shape, self.parameters)
         start_labels_at_their_rows(self.parameters, tower, self.X, self.counted, self.model.n_jobs)
 

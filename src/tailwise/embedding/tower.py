@@ -23,6 +23,13 @@ class Shape(NamedTuple):
     widths: tuple[int, ...]
     activation: str
     normalize: bool
+    weight_norm: bool = False
+    """Whether the neurons of a layer share one length (see :mod:`~tailwise.embedding.weight_norm`)."""
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The names of the layers' weights among the parameters."""
+        return ("features", *(f"weight.{i}" for i in range(1, len(self.widths))))
 
     @property
     def relu_at(self) -> tuple[bool, ...]:

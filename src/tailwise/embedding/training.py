@@ -11,14 +11,14 @@ import torch
 from scipy import sparse
 from torch.nn.functional import normalize
 
-from tailwise.embedding.network import Shape, SparseRows, upper_layers
+from tailwise.embedding.network import Shape, SparseRows, layer_weights, upper_layers
 from tailwise.embedding.optimizer import RowAdam
 from tailwise.embedding.plan import LabelPart, Objective, Plan
 from tailwise.embedding.runtime import Processes
+from tailwise.embedding.weight_norm import through_normalization
 from tailwise.parallel import map_blocks, row_blocks
 
 _ROWS_A_PART = 256
-_FEWEST_BATCHES = 16
 _SMALLEST_BATCH = 64
 _FEATURES_A_PART = 1024
 _NEARLY_ALL = 0.5
@@ -33,6 +33,7 @@ class Settings(NamedTuple):
     keep_probability: float
     seed: int
     n_jobs: int | None
+    min_batches: int = 16
 
 
 class Part(NamedTuple):
@@ -71,8 +72,8 @@ class Trainer:
         self.optimizer = RowAdam(parameters)
 
     def n_steps(self, n_rows: int) -> int:
-        """Batches an epoch: of ``batch_size`` rows, or of fewer rows so that there are 16."""
-        size = min(self.settings.batch_size, max(_SMALLEST_BATCH, -(-n_rows // _FEWEST_BATCHES)))
+        """Batches an epoch: of ``batch_size`` rows, or of fewer rows so that there are ``min_batches``."""
+        size = min(self.settings.batch_size, max(_SMALLEST_BATCH, -(-n_rows // self.settings.min_batches)))
         return -(-n_rows // size)
 
     def run_epoch(
@@ -101,12 +102,16 @@ class Trainer:
     def step(self, X: sparse.csr_array, plan: Plan, learning_rate: float) -> float:
         """Move the weights once, for the rows ``X`` of a batch and its plan; the loss before."""
         device, jobs = self.processes.device, self.settings.n_jobs
-        features, X = _used_columns(X)
-        table = self._gather("features", features)
+        made = layer_weights(self.shape, self.parameters)
+        # A normalised column depends on every row of the table.
+        features, X = (None, X) if made else _used_columns(X)
+        table = made["features"] if made else self._gather("features", features)
         labels = self._gather("labels", plan.labels)
         unit = normalize(labels, dim=1) if self.shape.normalize else labels
         leaves = {
-            name: value.detach().requires_grad_() for name, value in self.parameters.items() if name not in _TABLES
+            name: value.detach().requires_grad_()
+            for name, value in {**self.parameters, **made}.items()
+            if name not in _TABLES
         }
         leaves["labels"] = unit.detach().requires_grad_()
 
@@ -136,6 +141,11 @@ class Trainer:
                 first_layer[part] = result.first_layer
         gradients["features"] = self._through_rows(X, first_layer)
         self.processes.add([*gradients.values(), loss])
+        for i, name in enumerate(made):
+            directions, length = self.parameters[name], f"log_length.{i}"
+            gradients[name], gradients[length] = through_normalization(
+                gradients[name], directions, self.parameters[length]
+            )
         if self.shape.normalize:
             along = (gradients["labels"] * unit).sum(1, keepdim=True)
             length = torch.linalg.vector_norm(labels, dim=1, keepdim=True).clamp_min(1e-12)

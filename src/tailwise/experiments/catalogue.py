@@ -20,6 +20,9 @@ _MODULES = {
     "norms": "weight_norms",
     "augmentation": "tail_augmentation",
     "dense": "dense_features",
+    "bottleneck": "bottleneck",
+    "overfitting": "overfitting",
+    "glas": "glas_settings",
 }
 
 QUESTIONS = {
@@ -35,6 +38,9 @@ QUESTIONS = {
     "norms": "Does the norm of a label's weights follow its frequency, and how often it is predicted?",
     "augmentation": "What do copies of the tail's rows change: how many, of which labels, made how?",
     "dense": "What do re-ranking and augmentation add to models on dense features?",
+    "bottleneck": "How many dimensions do vectors of labels need, drawn at random or trained?",
+    "overfitting": "How do training and test accuracy of an embedding move by epoch, with and without regularisers?",
+    "glas": "What does each part of GLaS's published setting bring?",
 }
 """What each experiment asks; known without importing it."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from tailwise.embedding import GLaS
 from tailwise.errors import InvalidInput
 from tailwise.models import make_model, plain_name
 from tailwise.tail import LPSR, RankNet, Sublinear, TailAugmented
@@ -50,6 +51,7 @@ METHODS = (
     _plain("PfastXML", "PfastXML"),
     _plain("PfastreXML", "PfastreXML", demo=True),
     _plain("GLaS", "GLaS"),
+    Method("GLaS (as published)", lambda: _seeded(GLaS.as_published()), "GLaS"),
     _plain("WSABIE", "WSABIE"),
     _plain("LEML", "LEML"),
     _plain("CPLST", "CPLST"),
