@@ -66,6 +66,11 @@ class TwoTowerModel(VectorModel):
     def on_sphere(self) -> bool:
         """Whether vectors have unit length; a score is then a cosine times a scale that is learned."""
 
+    @property
+    def starts_at_rows(self) -> bool:
+        """Whether each label's vector starts at the mean of its rows' first vectors, else in a random direction."""
+        return True
+
     @abstractmethod
     def build_objective(self, Y: sparse.csr_array) -> Objective[Any]:
         """What training minimises, for the labels ``Y`` of the rows that are trained on."""

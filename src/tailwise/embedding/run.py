@@ -193,6 +193,8 @@ class TwoTowerRun(Run):
         return parameters, Trainer(self.shape, parameters, model.build_objective(self.Y), settings, self.processes)
 
     def _start(self) -> None:
+        if not self.model.starts_at_rows:
+            return
         tower = to_tower(self.shape, self.parameters)
         start_labels_at_their_rows(self.parameters, tower, self.X, self.counted, self.model.n_jobs)
 
