@@ -1,4 +1,4 @@
-"""``tailwise experiment``: the missing-label experiments of the papers."""
+"""``tailwise experiment``: the experiments of the papers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailwise.cli import output
 
 def experiment(
     name: Annotated[
-        str | None, typer.Argument(help="losses, dropping, guess or loop; without a name: list them.")
+        str | None, typer.Argument(help="losses, dropping, guess, loop or images; without a name: list them.")
     ] = None,
     to: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for results.json, results.csv and the plots.")
@@ -21,13 +21,13 @@ def experiment(
     full: Annotated[bool, typer.Option("--full", help="All the data and more repeats: up to hours.")] = False,
     seed: Annotated[int, typer.Option(help="The same seed gives the same files.")] = 0,
     data: Annotated[
-        str | None, typer.Option(help="losses: the folder with MNIST's idx files. The others: a data set's name.")
+        str | None, typer.Option(help="losses, images: the folder with the images. The others: a data set's name.")
     ] = None,
     jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
-    """Run one of the papers' missing-label experiments and say what it showed.
+    """Run one of the papers' experiments and say what it showed.
 
     A stopped run goes on where it was when it is started again with the same folder.
 

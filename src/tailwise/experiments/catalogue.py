@@ -1,4 +1,4 @@
-"""The missing-label experiments by name."""
+"""The experiments by name."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ from importlib import import_module
 from tailwise.experiments.running import Experiment
 from tailwise.validation import check_choice
 
-_MODULES = {"losses": "loss_correction", "dropping": "label_dropping", "guess": "propensity_guess", "loop": "loop"}
+_MODULES = {
+    "losses": "loss_correction",
+    "dropping": "label_dropping",
+    "guess": "propensity_guess",
+    "loop": "loop",
+    "images": "image_sampling",
+}
 
 QUESTIONS = {
     "losses": "What are unbiased and convex losses worth when training labels go missing at a known rate?",
     "dropping": "Do propensities help to judge and to train models when labels go missing along a propensity curve?",
     "guess": "Does the ranking of models by PSP@5 survive a wrong guess of the propensity's A and B?",
     "loop": "What do rounds of questions to people tell about missing labels, and what does a model learn from them?",
+    "images": "Do samplers and weightings of negatives favour head or tail labels of images as the theory says?",
 }
 """What each experiment asks; known without importing it."""
 
