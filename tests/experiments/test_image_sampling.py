@@ -131,6 +131,7 @@ class TestRun:
         few = [BASE, "all labels, logit_adjusted", "all labels, contrastive", "within_batch, relative"]
         few += ["within_batch, tail", "within_batch, constant, contrastive"]
         monkeypatch.setattr(image_sampling, "CONTENDERS", {name: CONTENDERS[name] for name in few})
+        monkeypatch.setattr(image_sampling, "CHOSEN_BY", {"softmax": few[:1], "contrastive": few[2:3]})
         monkeypatch.setattr(image_sampling, "SAMPLED", {name: CONTENDERS[name] for name in few[3:5]})
         settings = image_sampling.choose("quick", {})
         settings |= {"profiles": ["exp"], "repeats": 1, "epochs": {"digits": 2}, "few_negatives": {"digits": [1]}}
@@ -144,7 +145,7 @@ class TestRun:
         assert theory["within_batch, relative"] == "head" and theory["within_batch, tail"] == "tail"
         assert all(0 <= r["head"] < 100 == r["tail"] for r in done.rows if r["contender"] == BASE)
         said = "\n".join(done.findings)
-        assert "on held-out images by learning rate: 0.1" in said and "m = 1: " in said
+        assert "on held-out images by learning rate 0.1: " in said and "m = 1: " in said
         assert "EXP: tail weights within the batch help the tail: not seen" in said and "once)" in said
 
     def test_held_out_images_are_not_trained_on(self):

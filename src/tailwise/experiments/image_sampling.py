@@ -2,10 +2,10 @@
 
 After figures 1 and 3 to 6 of *Disentangling Labeling and Sampling Bias for Learning in Large-output Spaces*. A small
 residual network is trained on images cut along a profile (``exp``, ``step``) with the losses over every label and with
-every sampler × weighting, of the softmax and of the contrastive loss. It is judged by the *balanced* error on complete,
-balanced test images: the mean of the labels' own errors, on head, torso and tail labels. Every contender of one repeat
-sees the same images, starts at the same weights and meets the rows in the same order, so differences are taken repeat
-by repeat. Learning rates are compared on images held out of the training images.
+every sampler × weighting, of the softmax and, with fewer repeats and profiles, of the contrastive loss. It is judged by
+the *balanced* error on complete, balanced test images: the mean of the labels' own errors, on head, torso and tail
+labels. Every contender of one repeat sees the same images and starts at the same weights, so differences are taken
+repeat by repeat. Learning rates are compared on images held out of the training images.
 """
 
 from __future__ import annotations
@@ -39,6 +39,11 @@ SAMPLED = {
 CONTRASTIVE = {f"{name}, contrastive": {**params, "loss": "contrastive"} for name, params in SAMPLED.items()}
 CONTENDERS: dict[str, Record] = {**FULL, **SAMPLED, **CONTRASTIVE}
 BASE = "all labels, softmax"
+CHOSEN_BY = {
+    "softmax": (BASE, "within_batch, constant", "within_batch, tail"),
+    "contrastive": ("all labels, contrastive", "uniform, importance, contrastive"),
+}
+"""The contenders by which the learning rate of each loss is chosen."""
 _VALIDATION_SHARE = 5
 _TITLES = {"cifar10-lt": "CIFAR-10-LT", "omniglot": "Omniglot-LT", "digits": "scikit-learn's digits"}
 
@@ -50,11 +55,15 @@ def choose(size: str, options: Record) -> Record:
         "profiles": ["exp", "step"],
         "repeats": 3,
         "fewer_repeats": 2,
-        "few_negatives": {"omniglot": [8, 24]},
+        "contrastive_profiles": ["exp"],
+        "few_negatives": {"omniglot": [8]},
         "epochs": {"cifar10-lt": 24, "omniglot": 40},
         "width": 16,
         "first_stride": 2,
-        "rates": {"softmax": 0.1, "contrastive": 0.1},
+        "rates": {
+            "cifar10-lt": {"softmax": 0.1, "contrastive": 0.3},
+            "omniglot": {"softmax": 0.3, "contrastive": 0.3},
+        },
         "compared_rates": [0.03, 0.1, 0.3],
     }
     by_size: dict[str, Record] = {
@@ -66,10 +75,17 @@ def choose(size: str, options: Record) -> Record:
             "epochs": {"digits": 8},
             "width": 4,
             "first_stride": 1,
+            "rates": {"digits": {"softmax": 0.1, "contrastive": 0.1}},
             "compared_rates": [0.1],
         },
         "default": {},
-        "full": {"epochs": {"cifar10-lt": 100, "omniglot": 100}, "repeats": 5, "fewer_repeats": 5},
+        "full": {
+            "epochs": {"cifar10-lt": 100, "omniglot": 100},
+            "repeats": 5,
+            "fewer_repeats": 5,
+            "contrastive_profiles": ["exp", "step"],
+            "few_negatives": {"omniglot": [8, 24, 128]},
+        },
     }
     return {"data": options.get("data", ""), **usual, **by_size[size]}
 
@@ -79,16 +95,18 @@ def cells(settings: Record) -> list[Record]:
     found: list[Record] = [
         {"part": "choosing", "dataset": name, "profile": "exp", "contender": contender, "rate": rate, "repeat": 0}
         for name in settings["datasets"]
-        for contender in (BASE, "all labels, contrastive")
+        for contenders in CHOSEN_BY.values()
+        for contender in contenders
         for rate in settings["compared_rates"]
     ]
-    for repeat in range(max(settings["repeats"], settings["fewer_repeats"])):
+    for repeat in range(settings["repeats"]):
         for name in settings["datasets"]:
             for profile in settings["profiles"]:
+                seldom = repeat >= settings["fewer_repeats"] or profile not in settings["contrastive_profiles"]
                 found += [
                     {"part": "judging", "dataset": name, "profile": profile, "contender": contender, "repeat": repeat}
                     for contender in CONTENDERS
-                    if repeat < settings["fewer_repeats" if contender in CONTRASTIVE else "repeats"]
+                    if not (seldom and contender in CONTRASTIVE)
                 ]
     return found + [
         {"part": "draws", "dataset": name, "profile": "exp", "contender": contender, "m": m, "repeat": repeat}
@@ -124,7 +142,7 @@ def compute(shared: tuple[Record, dict[str, ImageSet]], cell: Record, n_jobs: in
         _body(settings, images),
         n_negatives=m,
         epochs=settings["epochs"][cell["dataset"]],
-        learning_rate=cell.get("rate", settings["rates"].get(params.get("loss"), settings["rates"]["softmax"])),
+        learning_rate=cell.get("rate", settings["rates"][cell["dataset"]][_kind(cell["contender"])]),
         augment=shift_and_flip(images.train.pixels.shape[2] // 8, images.flipped),
         random_state=np.random.default_rng([settings["seed"], cell["repeat"], 1]),
         **params,
@@ -189,8 +207,10 @@ def summarise(settings: Record, results: list[Record], prepared: Callable[[], An
             findings += [f"{_TITLES[name]}, {profile.upper()}: {found}" for found in _claims(here)]
     findings += _fewer_draws(drawn, judged)
     figures = {
-        "images": _plot(settings, rows, [*FULL, *SAMPLED]),
-        "images-contrastive": _plot(settings, rows, ["all labels, contrastive", *CONTRASTIVE]),
+        "images": _plot(rows, [*FULL, *SAMPLED], settings["datasets"], settings["profiles"]),
+        "images-contrastive": _plot(
+            rows, ["all labels, contrastive", *CONTRASTIVE], settings["datasets"], settings["contrastive_profiles"]
+        ),
     }
     if drawn:
         figures["images-draws"] = _plot_draws(drawn, judged)
@@ -214,17 +234,29 @@ def _figures(group: list[Record]) -> Record:
     return row
 
 
+def _kind(contender: str) -> str:
+    return "contrastive" if "contrastive" in contender else "softmax"
+
+
 def _rates(chosen: list[Record], settings: Record) -> list[str]:
+    """The balanced error on held-out images by learning rate: the mean of the contenders that choose it."""
     found = []
     for name in settings["datasets"]:
-        for contender in dict.fromkeys(r["contender"] for r in chosen):
-            mine = [r for r in chosen if (r["dataset"], r["contender"]) == (name, contender)]
-            listed = ", ".join(f"{r['rate']:g} {r['all']:.1f}" for r in mine)
-            best = min(mine, key=lambda r: r["all"])["rate"]
-            used = settings["rates"][CONTENDERS[contender]["loss"]]
+        for kind, contenders in CHOSEN_BY.items():
+            errors = {
+                rate: np.mean(
+                    [
+                        r["all"]
+                        for r in chosen
+                        if (r["dataset"], r["rate"]) == (name, rate) and r["contender"] in contenders
+                    ]
+                )
+                for rate in settings["compared_rates"]
+            }
+            listed = ", ".join(f"{rate:g}: {error:.1f}" for rate, error in errors.items())
+            used = settings["rates"][name][kind]
             found.append(
-                f"{_TITLES[name]}, {contender}: balanced error on held-out images by learning rate: {listed}; best "
-                f"{best:g}, used {used:g}."
+                f"{_TITLES[name]}, {kind}: balanced error on held-out images by learning rate {listed}; used {used:g}."
             )
     return found
 
@@ -310,10 +342,10 @@ def _by_draws(
     return sorted((m, float(np.mean(values))) for m, values in errors.items())
 
 
-def _plot(settings: Record, rows: list[Record], contenders: list[str]) -> Any:
+def _plot(rows: list[Record], contenders: list[str], datasets: list[str], profiles: list[str]) -> Any:
     from tailwise.experiments.plotting import dots, make_figure
 
-    panels = [(name, profile) for name in settings["datasets"] for profile in settings["profiles"]]
+    panels = [(name, profile) for name in datasets for profile in profiles]
     figure, axes = make_figure(1, len(panels), width=3.6, height=0.6 + 0.26 * len(contenders))
     for axis, (name, profile) in zip(axes[0], panels, strict=True):
         here = {
