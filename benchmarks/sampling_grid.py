@@ -42,7 +42,7 @@ WEIGHTINGS = ("constant", "importance", "relative", "tail")
 FULL = ("softmax", "contrastive", "adaptive", "equalised", "logit_adjusted")
 TRAINING = {"dim": 128, "epochs": 10, "early_stopping": False, "start": "random"}
 RATES = {"softmax": 0.02, "contrastive": 0.02}
-COMPARED_RATES = (0.01, 0.02, 0.05)
+COMPARED_RATES = {"softmax": (0.01, 0.02, 0.05), "contrastive": (0.002, 0.005, 0.01, 0.02)}
 METRICS = tuple(f"{metric}@{k}" for metric in ("p", "psp") for k in (1, 3, 5))
 
 
@@ -153,9 +153,11 @@ def recalls(Y: Any, top: np.ndarray, counts: np.ndarray) -> dict[str, float]:
 
 def run_grid(name: str, data: Matrices, seeds: int) -> list[dict[str, Any]]:
     """One dict of figures a contender, means over seeds; ``"spread"`` is the deviation of tail and head Recall@10."""
-    rows = [
-        mean_of(title, [run(name, data, seed, params) for seed in range(seeds)]) for title, params in settings().items()
-    ]
+    runs: dict[str, list[dict[str, Any]]] = {title: [] for title in settings()}
+    for seed in range(seeds):
+        for title, params in settings().items():
+            runs[title].append(run(name, data, seed, params))
+    rows = [mean_of(title, found) for title, found in runs.items()]
     bases = {loss: next(row for row in rows if row["contender"] == f"all labels, {loss}") for loss in RATES}
     for figures in rows:
         base = bases["contrastive" if "contrastive" in figures["contender"] else "softmax"]
@@ -198,9 +200,10 @@ def choose(name: str, data: Matrices, seeds: int) -> list[dict[str, Any]]:
     order = np.random.default_rng(0).permutation(data.X_train.shape[0])
     cut, rest = order[: order.size // 5], order[order.size // 5 :]
     inner = Matrices(data.X_train[rest], data.Y_train[rest], data.X_train[cut], data.Y_train[cut])
-    by_rate = ("all labels, softmax", "within_batch, tail", "all labels, contrastive")
     by_start = ("uniform, constant", "uniform, importance", "within_batch, tail", "all labels, softmax")
-    chosen = [(title, {"learning_rate": rate}) for title in by_rate for rate in COMPARED_RATES]
+    chosen = [
+        (f"all labels, {loss}", {"learning_rate": rate}) for loss, rates in COMPARED_RATES.items() for rate in rates
+    ]
     chosen += [(title, {"start": start}) for title in by_start for start in ("rows", "random")]
     rows = []
     for title, change in chosen:
