@@ -41,7 +41,7 @@ SLICES = ("head", "torso", "tail", "all")
 WEIGHTINGS = ("constant", "importance", "relative", "tail")
 FULL = ("softmax", "contrastive", "adaptive", "equalised", "logit_adjusted")
 TRAINING = {"dim": 128, "epochs": 10, "early_stopping": False, "start": "random"}
-RATES = {"softmax": 0.02, "contrastive": 0.02}
+RATES = {"softmax": 0.02, "contrastive": 0.01}
 COMPARED_RATES = {"softmax": (0.01, 0.02, 0.05), "contrastive": (0.002, 0.005, 0.01, 0.02)}
 METRICS = tuple(f"{metric}@{k}" for metric in ("p", "psp") for k in (1, 3, 5))
 

@@ -263,7 +263,7 @@ def _rates(chosen: list[Record], settings: Record) -> list[str]:
 
 CLAIMS: dict[str, tuple[str, str, str]] = {
     "constant weights within the batch help the tail": ("within_batch, constant", BASE, "tail"),
-    "they improve the balanced error": ("within_batch, constant", BASE, "all"),
+    "constant weights within the batch improve the balanced error": ("within_batch, constant", BASE, "all"),
     "relative weights within the batch are better on the head than constant ones": (
         "within_batch, relative",
         "within_batch, constant",
@@ -282,12 +282,12 @@ CLAIMS: dict[str, tuple[str, str, str]] = {
     "tail weights within the batch help the tail": ("within_batch, tail", BASE, "tail"),
     "tail weights with uniform draws help the tail": ("uniform, tail", BASE, "tail"),
     "the full logit-adjusted loss helps the tail": ("all labels, logit_adjusted", BASE, "tail"),
-    "it is better on the tail than tail weights within the batch": (
+    "the full logit-adjusted loss is better on the tail than tail weights within the batch": (
         "all labels, logit_adjusted",
         "within_batch, tail",
         "tail",
     ),
-    "it is better on the tail than tail weights with uniform draws": (
+    "the full logit-adjusted loss is better on the tail than tail weights with uniform draws": (
         "all labels, logit_adjusted",
         "uniform, tail",
         "tail",
