@@ -112,6 +112,19 @@ class OrNone(Constraint):
         return f"{self.other}, or None"
 
 
+class Function(Constraint):
+    """A function, or anything else that can be called."""
+
+    def check(self, name: str, value: Any) -> Any:
+        """The value, which can be called."""
+        if not callable(value):
+            raise InvalidInput(f"{name}={value!r} must be a function")
+        return value
+
+    def __str__(self) -> str:
+        return "a function"
+
+
 class OrFunction(Constraint):
     """A function, or what another constraint allows."""
 

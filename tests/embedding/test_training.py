@@ -269,6 +269,20 @@ def test_every_kind_of_sampled_softmax_learns(rows, params):
     )
 
 
+def test_label_vectors_start_at_their_rows_or_at_random(rows):
+    X, Y = (part[np.diff(rows[1].indptr) > 0] for part in rows)
+    Y = Y[:, (Y.sum(axis=0) > 0) & (Y.sum(axis=0) < Y.shape[0])]
+    settings = SMALL | {"epochs": 1, "learning_rate": 1e-12, "early_stopping": False, "dim": 64}
+    started = {start: SampledSoftmax(start=start, **settings).fit(X, Y) for start in ("rows", "random")}
+    vectors = started["rows"].encode(X)
+    means = (Y.T @ vectors) / Y.sum(axis=0)[:, None] - vectors.mean(axis=0)
+    for start, model in started.items():
+        labels = model.label_vectors_
+        cosine = (labels * means).sum(1) / np.linalg.norm(labels, axis=1) / np.linalg.norm(means, axis=1)
+        assert (cosine > 0.999).all() if start == "rows" else np.abs(cosine).max() < 0.6
+    np.testing.assert_allclose(vectors, started["random"].encode(X), atol=1e-6)
+
+
 def check_learns(made, X, Y):
     fitted = made.fit(X, Y)
     top = fitted.predict_topk(X, 3).labels
@@ -381,6 +395,7 @@ def test_wrong_parameters_are_named(rows, params, message):
         ({"weighting": "heavy"}, "weighting='heavy' is not one of 'constant', 'importance'"),
         ({"loss": "hinge"}, "loss='hinge' is not one of 'softmax', 'adaptive', 'equalised'"),
         ({"n_negatives": 0}, r"n_negatives=0 is outside"),
+        ({"start": "zero"}, "start='zero' is not one of 'rows', 'random'"),
         ({"hidden": 0}, r"hidden=0 is outside"),
     ],
 )

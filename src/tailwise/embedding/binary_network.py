@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from scipy import sparse
 from tailwise.base import TopK, XMCModel
 from tailwise.embedding.checkpoint import forms_of
 from tailwise.embedding.constraints import Widths
-from tailwise.embedding.runtime import one_thread_an_operation, require_torch
+from tailwise.embedding.runtime import one_thread_an_operation, require_torch, seeded
 from tailwise.kernels.sparse.topk import topk_dense
 from tailwise.losses import CORRECTIONS, LOSSES, Loss, correct
 from tailwise.parallel import map_blocks, progress, row_blocks
@@ -25,7 +24,6 @@ _DENSE_ABOVE = 0.1
 
 _ROWS_A_PASS = 32
 _PASSES_A_BLOCK = 8
-_seeding = threading.Lock()
 
 
 class BinaryNetwork(XMCModel):
@@ -150,9 +148,7 @@ class BinaryNetwork(XMCModel):
 
     def _new_network(self, seed: int) -> Any:
         torch = _torch()
-        # torch's layers draw from its global generator: nobody else may draw in between.
-        with _seeding, torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with seeded(seed):
             network = self.build_network(self.n_features_in_, self.n_labels_)
         if isinstance(network[0], torch.nn.Linear):
             # A sparse row adds up whole columns of this matrix: let each lie in one piece.

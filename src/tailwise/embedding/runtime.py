@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -53,6 +54,19 @@ def one_thread_an_operation() -> Iterator[None]:
     with _ONE_TORCH_THREAD:
         # Besides the global number each thread has one of its own, which it takes from the global one only at first.
         require_torch("training").set_num_threads(1)
+        yield
+
+
+_SEEDING = threading.Lock()
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Let torch's global generator, from which layers draw their first weights, start at ``seed`` within the block."""
+    torch = require_torch("training")
+    # It is one for all threads: nobody else may draw in between.
+    with _SEEDING, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
         yield
 
 

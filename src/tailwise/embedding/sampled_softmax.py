@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from tailwise.embedding.label_loss import LabelLoss
 from tailwise.embedding.model import TwoTowerModel
-from tailwise.embedding.sampling import SAMPLERS, WEIGHTINGS, Weighting, get_weighting, implicit_margin
-from tailwise.errors import InvalidInput
-from tailwise.losses.margins import MARGINS, Margin, get_margin, label_prior
-from tailwise.parameters import Choice, Integer, OrFunction
-from tailwise.validation import label_counts
+from tailwise.embedding.sampling import Weighting
+from tailwise.parameters import Choice
 
 if TYPE_CHECKING:
     from tailwise.embedding.run import TwoTowerRun
 
 
-class SampledSoftmax(TwoTowerModel):
+class SampledSoftmax(LabelLoss, TwoTowerModel):
     """Learn from each label of each row against ``n_negatives`` drawn labels.
 
     A row with t labels becomes t examples (x, y). ``m`` negatives are drawn from q and weighted by w:
@@ -43,6 +41,10 @@ class SampledSoftmax(TwoTowerModel):
         ``π_y^(-1/4)``, ``π_y'`` and ``π_y'/π_y`` over every label: they want ``sampler=None``.
     n_negatives : int
         m.
+    start : {"rows", "random"}
+        Where label vectors start: at the mean of their rows' first vectors, so that the untrained network ranks by
+        nearest mean, which helps labels that few steps touch; or in random directions, as the paper's do. The sampling
+        experiments start at random: a start at the rows hides what samplers and weightings do to rare labels.
     dim : int
         Length of the vectors: the width of the one hidden layer.
     hidden : int, sequence of int or None
@@ -76,12 +78,7 @@ class SampledSoftmax(TwoTowerModel):
     array([[0]], dtype=int32)
     """
 
-    _parameters = {
-        "sampler": Choice(*SAMPLERS, None),
-        "weighting": OrFunction(Choice(*WEIGHTINGS)),
-        "loss": Choice(*MARGINS, "contrastive"),
-        "n_negatives": Integer(low=1),
-    }
+    _parameters = {"start": Choice("rows", "random")}
 
     margin_: dict[str, Any]
 
@@ -92,6 +89,7 @@ class SampledSoftmax(TwoTowerModel):
         weighting: str | Weighting = "constant",
         loss: str = "softmax",
         n_negatives: int = 256,
+        start: str = "rows",
         dim: int = 512,
         hidden: Any = None,
         activation: str = "linear",
@@ -114,6 +112,7 @@ class SampledSoftmax(TwoTowerModel):
         self.weighting = weighting
         self.loss = loss
         self.n_negatives = n_negatives
+        self.start = start
         self.dim = dim
         self.hidden = hidden
         self.activation = activation
@@ -132,41 +131,14 @@ class SampledSoftmax(TwoTowerModel):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @property
+    def starts_at_rows(self) -> bool:
+        """Whether label vectors start at the means of their rows."""
+        return self.start == "rows"
+
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
-        if self.sampler is not None and self.loss not in ("softmax", "contrastive"):
-            raise InvalidInput(
-                f"loss={self.loss!r} sums over every label, but sampler={self.sampler!r} draws some; pass "
-                f"sampler=None, or loss='softmax' with weighting=weights_for({self.loss!r}, {self.sampler!r}, prior)"
-            )
+        self._check_loss()
         super()._fit(X, Y, weight)
 
-    @property
-    def on_sphere(self) -> bool:
-        """Only with the contrastive loss, which is one of cosines."""
-        return self.loss == "contrastive"
-
-    def build_objective(self, Y: sparse.csr_array) -> Any:
-        """The loss that the parameters name, on drawn labels or on all of them."""
-        from tailwise.embedding.negatives import SampledObjective, get_negatives
-        from tailwise.embedding.objectives import FullObjective
-
-        prior = label_prior(label_counts(Y))
-        if self.sampler is None:
-            return FullObjective(self._margin(prior))
-        return SampledObjective(
-            negatives=get_negatives(self.sampler, prior, self.n_negatives),
-            weighting=get_weighting(self.weighting),
-            contrastive=self.loss == "contrastive",
-        )
-
     def _describe(self, run: TwoTowerRun) -> None:
-        margin = self._margin(label_prior(label_counts(run.Y)))
-        self.margin_ = {} if margin is None else {"name": margin.name, "tilt": margin.tilt, "favours": margin.favours}
-
-    def _margin(self, prior: np.ndarray) -> Margin | None:
-        """The margin that is minimised; None where there is none, or where it depends on the row."""
-        if self.sampler is None:
-            return None if self.loss == "contrastive" else get_margin(self.loss, prior)
-        if SAMPLERS[self.sampler].distribution is None:
-            return None
-        return implicit_margin(self.sampler, self.weighting, prior, self.n_negatives)
+        self.margin_ = self._describe_margin(run.Y)

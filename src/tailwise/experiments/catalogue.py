@@ -23,6 +23,7 @@ _MODULES = {
     "bottleneck": "bottleneck",
     "overfitting": "overfitting",
     "glas": "glas_settings",
+    "images": "image_sampling",
 }
 
 QUESTIONS = {
@@ -41,6 +42,7 @@ QUESTIONS = {
     "bottleneck": "How many dimensions do vectors of labels need, drawn at random or trained?",
     "overfitting": "How do training and test accuracy of an embedding move by epoch, with and without regularisers?",
     "glas": "What does each part of GLaS's published setting bring?",
+    "images": "Do samplers and weightings of negatives favour head or tail labels of images as the theory says?",
 }
 """What each experiment asks; known without importing it."""
 

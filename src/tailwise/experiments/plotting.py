@@ -30,6 +30,16 @@ def line(axis: Any, i: int, x: Any, y: Any, spread: Any = None, **style: Any) ->
     axis.errorbar(x, y, yerr=spread, capsize=2.5, **style)
 
 
+def dots(axis: Any, names: list[str], values: dict[str, list[Any]]) -> None:
+    """A line for each name, the first on top, and on it a mark for each series of ``values``; None leaves a gap."""
+    for i, (series, points) in enumerate(values.items()):
+        shown = [(x, y) for y, x in enumerate(points) if x is not None]
+        style = {"color": COLOURS[i % 10], "marker": MARKERS[i % 10], "markersize": 5, "linestyle": "none"}
+        axis.plot([x for x, _ in shown], [y for _, y in shown], label=series, **style)
+    axis.set_yticks(range(len(names)), names)
+    axis.set_ylim(len(names) - 0.5, -0.5)
+
+
 def save(figure: Any, path: Path) -> None:
     """Write ``path``.png and ``path``.svg, without the date and with fixed names inside."""
     rc_context = import_extra("matplotlib", "report", "a plot").rc_context

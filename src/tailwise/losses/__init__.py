@@ -32,6 +32,7 @@ from tailwise.losses.missing import (
     unbiased,
 )
 from tailwise.losses.regularizers import LABEL_REGULARIZERS, adjacency, glas, gravity, laplacian, spreadout
+from tailwise.losses.sampling_moments import Moments, decoupled_moments, least_variance, softmax_moments
 
 __all__ = [
     "CORRECTIONS",
@@ -41,6 +42,7 @@ __all__ = [
     "Convexity",
     "Loss",
     "Margin",
+    "Moments",
     "NoConvexSurrogate",
     "adjacency",
     "contrastive",
@@ -48,6 +50,7 @@ __all__ = [
     "convexity",
     "correct",
     "cross_entropy",
+    "decoupled_moments",
     "get_loss",
     "get_margin",
     "glas",
@@ -55,9 +58,11 @@ __all__ = [
     "hinge",
     "label_prior",
     "laplacian",
+    "least_variance",
     "margin_softmax",
     "sampled_decoupled",
     "sampled_softmax",
+    "softmax_moments",
     "solver_weights",
     "spreadout",
     "squared_error",
