@@ -11,7 +11,7 @@ from tailwise.cli import output
 
 
 def experiment(
-            help="What it reads: a data set's name, or the file or folder that its page names (losses: MNIST's idx files)."
+    name: Annotated[str | None, typer.Argument(help="Which one; without a name: list them.")] = None,
     to: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for results.json, results.csv and the plots.")
     ] = None,
@@ -19,7 +19,11 @@ def experiment(
     full: Annotated[bool, typer.Option("--full", help="All the data and more repeats: up to hours.")] = False,
     seed: Annotated[int, typer.Option(help="The same seed gives the same files.")] = 0,
     data: Annotated[
-            help="What it reads: a data set's name, or the file or folder that its page names (losses: MNIST's idx files)."
+        str | None,
+        typer.Option(
+            help="A data set's name; for losses, images and powerlaw the folder with the files, for hierarchy WordNet's, "
+            "for dense a file of texts."
+        ),
     ] = None,
     jobs: output.Jobs = None,
     as_json: output.Json = False,
