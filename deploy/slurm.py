@@ -1,10 +1,10 @@
 """Train on a SLURM cluster: workers as jobs of their own, by dask-jobqueue, which come and go as the queue lets them.
 
 pip install 'tailwise[dask]' dask-jobqueue
-python slurm.py --workers 16 --cores 8 --memory 32GB --walltime 04:00:00 -- large.jsonl -o my-model --workdir /shared/run
+python slurm.py --workers 16 --cores 8 --memory 32GB --walltime 04:00:00 -- large.jsonl -o my-model --workdir /nfs/run
 
-What stands behind ``--`` are arguments of ``tailwise train``; --workdir lies on a file system that all nodes share. When
-the queue ends it, the same line goes on where it was. ``--show`` prints the job script and ends.
+What stands behind ``--`` are arguments of ``tailwise train``; --workdir lies on a file system that all nodes share.
+When the queue ends it, the same line goes on where it was. ``--show`` prints the job script and ends.
 """
 
 import argparse

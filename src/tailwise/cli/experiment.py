@@ -21,8 +21,8 @@ def experiment(
     data: Annotated[
         str | None,
         typer.Option(
-            help="A data set's name; for losses, images and powerlaw the folder with the files, for hierarchy WordNet's, "
-            "for dense a file of texts."
+            help="A data set's name; for losses, images and powerlaw the folder with the files, for hierarchy "
+            "WordNet's, for dense a file of texts."
         ),
     ] = None,
     jobs: output.Jobs = None,
