@@ -66,7 +66,7 @@ class OneVsRest(LinearModel):
         "positive_weight": PositiveWeight(),
         "tol": Number(low=0, open_low=True),
     }
-    _labels_a_block = 128
+    _labels_a_block = 32
     _max_rounds = 100
 
     C: float | None

@@ -20,6 +20,9 @@ Solve = Callable[[Rows, Labels], Weights]
 Visit = Callable[[Chunks], sparse.csr_array]
 
 _EDGES_A_BLOCK = 32
+_FEW_EDGES = 16
+"""A block of a node that holds a good part of the labels: few such nodes, which all workers should share."""
+_GOOD_PART = 0.05
 _NOTHING = Weights(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
 
 
@@ -98,12 +101,14 @@ def train_tree(
 
 
 def _blocks(tree: LabelTree, chosen: np.ndarray) -> list[_Block]:
-    """The ``chosen`` edges of every node, a few dozen a block."""
+    """The ``chosen`` edges of every node, one or two dozen a block."""
     blocks = []
     for node in range(tree.n_nodes):
         first, last = tree.edges(node)
         edges = first + np.flatnonzero(chosen[first:last])
-        blocks += [_Block(node, edges[a : a + _EDGES_A_BLOCK]) for a in range(0, edges.size, _EDGES_A_BLOCK)]
+        below = tree.stop[last - 1] - tree.start[first] if last > first else 0
+        size = _FEW_EDGES if below > _GOOD_PART * tree.order.size else _EDGES_A_BLOCK
+        blocks += [_Block(node, edges[a : a + size]) for a in range(0, edges.size, size)]
     return blocks
 
 
