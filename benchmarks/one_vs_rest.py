@@ -39,6 +39,7 @@ def contenders() -> list[Contender]:
         Contender("tailwise PPDSparse", "run_ours", arguments={"name": "PPDSparse"}),
         Contender("tailwise PPDSparse, hinge", "run_ours", arguments={"name": "PPDSparse", "loss": "hinge"}),
         Contender("tailwise ProXML", "run_ours", arguments={"name": "ProXML"}),
+        Contender("tailwise ProXML, tail", "run_ours", arguments={"name": "ProXML", "weighting": "tail"}),
         Contender("tailwise ProXML, steep", "run_ours", arguments={"name": "ProXML", "weighting": "steep"}),
     ]
 

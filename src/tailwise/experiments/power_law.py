@@ -244,7 +244,7 @@ def _plot(results: list[Record]) -> Any:
         axis.set_axis_off()
     for axis, r in zip(axes.flat, results, strict=False):
         ranks, counts = _places(r["labels"]) + 1, np.array(r["counts"])
-        axis.loglog(ranks, counts, ".", color=COLOURS[0], markersize=3, label="labels")
+        axis.loglog(ranks, counts, ".", color=COLOURS[0], markersize=3, rasterized=True, label="labels")
         line = np.exp(np.log(counts).mean() + r["beta"] * (np.log(ranks).mean() - np.log(ranks)))
         axis.loglog(ranks, line, "--", color=COLOURS[1], linewidth=1.2, label=f"line, β = {r['beta']:.2f}")
         own = ranks[ranks <= r["n_labels"]]
