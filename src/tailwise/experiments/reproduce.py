@@ -171,9 +171,9 @@ def to_csv(rows: list[Reproduced]) -> str:
 
 
 _FOOT = (
-    "Percent. cov@5 is coverage@5; head, torso and tail are recall@5 on those labels. Published is the highest figure "
-    "that the papers and the repository give. Train and CPU are training time, row is prediction time a row, memory "
-    "the process's peak; all of them once the code is compiled."
+    "Percent. cov@5 is coverage@5; head, torso and tail are recall@5 on those labels. Published is the "
+    "repository's figure, or the papers' highest where it has none. Train and CPU are training time, row is prediction "
+    "time a row, memory the process's peak; all of them once the code is compiled."
 )
 
 _RANKING_FOOT = (
