@@ -2,8 +2,8 @@
 
 After figures 1, 2, 4 and 5 and table 6 of *Improving Tail Label Prediction for Extreme Multi-label Learning*: Bonsai
 alone and in :class:`~tailwise.TailAugmented` with each part on its own rows, for several numbers of copies ``n_aug``,
-for several shares τ of head labels, and with copies made by dropout, by swaps or by both; beside it one with all rows
-for both parts, the library's default. Every variant is judged on the same test rows; nothing is chosen by them.
+for several shares τ of head labels, and with copies made by dropout, by swaps, by both or by nothing; beside it one with
+all rows for both parts, the library's default. Every variant is judged on the same test rows; nothing is chosen by them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,13 @@ from tailwise.experiments.catalogue import QUESTIONS
 from tailwise.experiments.running import Experiment, Record, Summary
 from tailwise.experiments.weight_norms import METRICS, RELATIONS, Means, judge, load, mean_bins
 
-KINDS = {"dropout": {"swap": 0.0}, "swap": {"keep_probability": 1.0}, "both": {}}
-"""How copies are made, as parameters of :class:`~tailwise.TailAugmented`."""
+KINDS = {
+    "unchanged": {"keep_probability": 1.0, "swap": 0.0},
+    "dropout": {"swap": 0.0},
+    "swap": {"keep_probability": 1.0},
+    "both": {},
+}
+"""How copies are made, as parameters of :class:`~tailwise.TailAugmented`; unchanged ones only give the rows weight."""
 
 
 def choose(size: str, options: Record) -> Record:
