@@ -2,8 +2,9 @@
 
 After figures 1, 2, 4 and 5 and table 6 of *Improving Tail Label Prediction for Extreme Multi-label Learning*: Bonsai
 alone and in :class:`~tailwise.TailAugmented` with each part on its own rows, for several numbers of copies ``n_aug``,
-for several shares τ of head labels, and with copies made by dropout, by swaps, by both or by nothing; beside it one with
-all rows for both parts, the library's default. Every variant is judged on the same test rows; nothing is chosen by them.
+for several shares τ of head labels, and with copies made by dropout, by swaps, by both or by nothing; beside it one
+with all rows for both parts, the library's default. Every variant is judged on the same test rows; nothing is chosen by
+them.
 """
 
 from __future__ import annotations
