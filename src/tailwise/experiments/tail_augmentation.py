@@ -146,7 +146,7 @@ def _plot_sweeps(settings: Record, plain: Means, of: Callable[..., Means]) -> An
         axis.set_xticks(places, [str(value) for value in settings[name]])
     axes[0].set(xlabel="copies of each tail row, n_aug", ylabel="% (dotted: Bonsai alone)")
     axes[1].set(xlabel="share of the labels that are head, τ")
-    axes[0].legend(frameon=False, fontsize=8)
+    axes[0].legend(frameon=False, fontsize=8, ncols=2, loc=(0.03, 0.2))
     return figure
 
 
