@@ -94,7 +94,7 @@ class TestAugmentation:
     def test_variants_are_computed_once(self):
         settings = tail_augmentation.choose("default", {})
         variants = [cell for cell in tail_augmentation.cells(settings) if cell["repeat"] == 0]
-        assert len(variants) == 3 + 3 + 3 + 2
+        assert len(variants) == 3 + 3 + 3 + 3
         assert sum((c["n_aug"], c["tau"], c["kind"], c["rows"]) == (4, 0.1, "both", "own") for c in variants) == 1
 
     def test_quick_run_compares_every_variant(self, tmp_path):
@@ -105,11 +105,16 @@ class TestAugmentation:
         at = {(r["rows"], r["n_aug"], r["tau"], r["kind"]): r for r in done.rows}
         assert at["own", 4, 0.1, "both"]["psp@1"] != at["own", 0, 0.1, "both"]["psp@1"]
         kinds = [at["own", 4, 0.1, kind]["psp@5"] for kind in tail_augmentation.KINDS]
-        assert len(set(kinds)) == 3 and len(at) == len({json.dumps(row) for row in done.rows}) == 8
+        assert len(set(kinds)) == 4 and len(at) == len({json.dumps(row) for row in done.rows}) == 9
         assert {p.name for p in (tmp_path / "out").glob("*.svg")} == {"norms.svg", "sweeps.svg"}
 
     def test_kinds_change_one_thing_each(self):
-        for kind, kept, swapped in (("dropout", 0.8, 0.0), ("swap", 1.0, 0.2), ("both", 0.8, 0.2)):
+        for kind, kept, swapped in (
+            ("unchanged", 1.0, 0.0),
+            ("dropout", 0.8, 0.0),
+            ("swap", 1.0, 0.2),
+            ("both", 0.8, 0.2),
+        ):
             model = TailAugmented.as_published(Centroid(), **tail_augmentation.KINDS[kind])
             assert (model.keep_probability, model.swap, model.rows) == (kept, swapped, "own")
 

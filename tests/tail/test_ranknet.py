@@ -13,6 +13,7 @@ from tailwise.kernels.networks.ranknet import (
     pair_loss,
     train_epoch,
 )
+from tailwise.persistence.checks import Violation
 from tailwise.tail import RankNet
 from tailwise.tail.linear_block import as_matrix, rank_by_linear_block, train_linear_block
 
@@ -212,3 +213,11 @@ def test_refit_with_another_kind_of_block(rows):
     again = RankNet(Centroid(), bottleneck=4, epochs=1, random_state=0).fit(*rows)
     assert model.W_ is None
     np.testing.assert_array_equal(model.predict_topk(rows[0]).scores, again.predict_topk(rows[0]).scores)
+
+
+def test_a_matrix_of_another_shape_is_refused(rows):
+    model = RankNet(Centroid(), bottleneck=None, epochs=1, random_state=0).fit(*rows)
+    model._check_state()
+    model.W_ = model.W_[:, :-1].copy()
+    with pytest.raises(Violation, match="W_ has shape"):
+        model._check_state()

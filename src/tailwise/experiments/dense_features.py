@@ -52,8 +52,8 @@ class Rows(NamedTuple):
 def choose(size: str, options: Record) -> Record:
     """Records, models and repeats of each size."""
     usual = {
-        "records": 8_000,
-        "judged": 1_500,
+        "records": 6_000,
+        "judged": 1_200,
         "encoder": "minilm",
         "trees": {"FastXML": 20, "Parabel": 1, "Bonsai": 1},
         "models": [["vectors", "FastXML"], ["vectors", "Parabel"], ["vectors", "Bonsai"], ["words", "Bonsai"]],

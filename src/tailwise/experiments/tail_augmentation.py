@@ -2,8 +2,9 @@
 
 After figures 1, 2, 4 and 5 and table 6 of *Improving Tail Label Prediction for Extreme Multi-label Learning*: Bonsai
 alone and in :class:`~tailwise.TailAugmented` with each part on its own rows, for several numbers of copies ``n_aug``,
-for several shares τ of head labels, and with copies made by dropout, by swaps or by both; beside it one with all rows
-for both parts, the library's default. Every variant is judged on the same test rows; nothing is chosen by them.
+for several shares τ of head labels, and with copies made by dropout, by swaps, by both or by nothing; beside it one
+with all rows for both parts, the library's default. Every variant is judged on the same test rows; nothing is chosen by
+them.
 """
 
 from __future__ import annotations
@@ -20,8 +21,13 @@ from tailwise.experiments.catalogue import QUESTIONS
 from tailwise.experiments.running import Experiment, Record, Summary
 from tailwise.experiments.weight_norms import METRICS, RELATIONS, Means, judge, load, mean_bins
 
-KINDS = {"dropout": {"swap": 0.0}, "swap": {"keep_probability": 1.0}, "both": {}}
-"""How copies are made, as parameters of :class:`~tailwise.TailAugmented`."""
+KINDS = {
+    "unchanged": {"keep_probability": 1.0, "swap": 0.0},
+    "dropout": {"swap": 0.0},
+    "swap": {"keep_probability": 1.0},
+    "both": {},
+}
+"""How copies are made, as parameters of :class:`~tailwise.TailAugmented`; unchanged ones only give the rows weight."""
 
 
 def choose(size: str, options: Record) -> Record:
@@ -140,7 +146,7 @@ def _plot_sweeps(settings: Record, plain: Means, of: Callable[..., Means]) -> An
         axis.set_xticks(places, [str(value) for value in settings[name]])
     axes[0].set(xlabel="copies of each tail row, n_aug", ylabel="% (dotted: Bonsai alone)")
     axes[1].set(xlabel="share of the labels that are head, τ")
-    axes[0].legend(frameon=False, fontsize=8)
+    axes[0].legend(frameon=False, fontsize=8, ncols=2, loc=(0.03, 0.2))
     return figure
 
 
