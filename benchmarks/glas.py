@@ -132,7 +132,7 @@ def headline(dim: int = 1024) -> list[dict[str, Any]]:
     ours = {
         f"GLaS, logit_adjustment {tau:g}": GLaS(dim, logit_adjustment=tau, random_state=0, **CHOSEN) for tau in TILTS
     }
-    models = {**ours, "GLaS (as published)": GLaS.as_published(dim=dim, random_state=0)}
+    models = {"GLaS (as published)": GLaS.as_published(dim=dim, random_state=0), **ours}
     return side_by_side(f"GLaS, d = {dim}, EURLex-4K", {name: ("GLaS", model) for name, model in models.items()})
 
 
