@@ -61,7 +61,7 @@ def choose(size: str, options: Record) -> Record:
         "watched_rows": 4_000,
         "losses": ["margin", "negative_mining"],
         "repeats": 2,
-        "base": {"dim": 128, "epochs": 20, "batch_size": 1024},
+        "base": {"dim": 128, "epochs": 12, "batch_size": 1024},
     }
     by_size: dict[str, Record] = {
         "quick": {"dataset": "synthetic", "repeats": 1, "base": {"dim": 16, "epochs": 4, "batch_size": 64}},
