@@ -53,7 +53,7 @@ def choose(size: str, options: Record) -> Record:
     usual = {
         "datasets": ["cifar10-lt", "omniglot"],
         "profiles": ["exp", "step"],
-        "repeats": 3,
+        "repeats": 2,
         "fewer_repeats": 2,
         "contrastive_profiles": ["exp"],
         "few_negatives": {"omniglot": [8]},
