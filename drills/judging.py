@@ -64,7 +64,17 @@ class Judge:
 def _serve(pipe: Any) -> None:
     np.seterr(all="ignore")
     # What a class imports is not what its folder takes.
-    for library in ("torch", "faiss", "sklearn.ensemble"):
+    for library in (
+        "torch",
+        "faiss",
+        "transformers",
+        "sklearn.ensemble",
+        "sklearn.linear_model",
+        "sklearn.isotonic",
+        "sklearn.cluster",
+        "sklearn.feature_extraction.text",
+        "snowballstemmer",
+    ):
         with suppress(ImportError):
             import_module(library)
     while True:

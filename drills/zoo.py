@@ -198,6 +198,8 @@ def answers(model: Any) -> list[np.ndarray]:
         names = [name for label in model.ids for name, _, _ in model.names(label)]
         names += [*model.preferred_names(), *model.updated(model).ids, model.find("also law") or "", model.summary()]
         return [np.array([len(name) for name in names]), model.broader, model.deprecated]
+    if not hasattr(model, "_check_is_fitted"):
+        return []  # parameters alone, which nobody asks anything
     model._check_is_fitted()
     if isinstance(model, tw.Tagger):
         if model.features_ is None:
