@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 
 from tailwise.embedding import GLaS  # noqa: E402
 from tailwise.experiments import bottleneck, embeddings, glas_settings, overfitting  # noqa: E402
+from tailwise.experiments.catalogue import load_experiment  # noqa: E402
 from tailwise.experiments.running import run_experiment  # noqa: E402
 
 
@@ -94,7 +95,7 @@ class TestRuns:
             "trained_dims": [2, 24],
             "epochs": 5,
         }
-        experiment = replace(bottleneck.EXPERIMENT, choose=lambda size, options: small)
+        experiment = replace(load_experiment("bottleneck"), choose=lambda size, options: small)
         done = run_experiment(experiment, tmp_path / "out", size="quick")
         at = {(row["part"], row["dim"]): row for row in done.rows}
         assert at["random", 128]["first"] > at["random", 16]["first"]
@@ -109,7 +110,7 @@ class TestRuns:
             "base": {"dim": 8, "epochs": 2, "batch_size": 64},
             "losses": ["negative_mining"],
         }
-        experiment = replace(overfitting.EXPERIMENT, choose=lambda size, options: small)
+        experiment = replace(load_experiment("overfitting"), choose=lambda size, options: small)
         done = run_experiment(experiment, tmp_path / "one", size="quick", n_jobs=1)
         run_experiment(experiment, tmp_path / "two", size="quick", n_jobs=2)
         for name in ("results.json", "results.csv", "overfitting.svg"):
@@ -127,7 +128,7 @@ class TestRuns:
             "base": {"dim": 6, "epochs": 1, "batch_size": 256},
             "varied": {"regularizer": [None, "glas"], "dim": [4, 6]},
         }
-        experiment = replace(glas_settings.EXPERIMENT, choose=lambda size, options: small)
+        experiment = replace(load_experiment("glas"), choose=lambda size, options: small)
         done = run_experiment(experiment, tmp_path / "out", size="quick")
         assert done.computed == 2 * 3  # the base, no regulariser, d = 4
         assert [(row["varied"], row["value"], row["base"]) for row in done.rows] == [

@@ -11,6 +11,7 @@ import torch
 
 from tailwise.errors import DataFormatError, InvalidInput
 from tailwise.experiments import image_sampling
+from tailwise.experiments.catalogue import load_experiment
 from tailwise.experiments.image_sampling import BASE, CONTENDERS, balanced_errors
 from tailwise.experiments.long_tail_images import (
     cut_to_profile,
@@ -135,7 +136,7 @@ class TestRun:
         monkeypatch.setattr(image_sampling, "SAMPLED", {name: CONTENDERS[name] for name in few[3:5]})
         settings = image_sampling.choose("quick", {})
         settings |= {"profiles": ["exp"], "repeats": 1, "epochs": {"digits": 2}, "few_negatives": {"digits": [1]}}
-        experiment = replace(image_sampling.EXPERIMENT, choose=lambda size, options: settings)
+        experiment = replace(load_experiment("images"), choose=lambda size, options: settings)
         done = run_experiment(experiment, tmp_path / "one", size="quick", n_jobs=1)
         run_experiment(experiment, tmp_path / "two", size="quick", n_jobs=2)
         for name in ("results.json", "results.csv", "images.svg", "images-contrastive.svg", "images-draws.svg"):

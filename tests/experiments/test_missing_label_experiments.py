@@ -48,7 +48,7 @@ class TestLosses:
         }
         quick = loss_correction.choose("quick", {})
         monkeypatch.setattr("tailwise.experiments.loss_correction.LOSSES", ("cross_entropy", "squared_error"))
-        experiment = replace(loss_correction.EXPERIMENT, choose=lambda size, options: {**quick, **small})
+        experiment = replace(load_experiment("losses"), choose=lambda size, options: {**quick, **small})
         done = run_experiment(experiment, tmp_path / "one", size="quick", n_jobs=1)
         run_experiment(experiment, tmp_path / "two", size="quick", n_jobs=2)
         for name in ("results.json", "results.csv", "losses.png", "losses.svg"):
@@ -87,7 +87,7 @@ class TestDropping:
     @pytest.fixture(scope="class")
     @classmethod
     def done(cls, tmp_path_factory):
-        return run_experiment(label_dropping.EXPERIMENT, tmp_path_factory.mktemp("x") / "out", size="quick")
+        return run_experiment(load_experiment("dropping"), tmp_path_factory.mktemp("x") / "out", size="quick")
 
     def test_scored_estimates_are_unbiased_and_plain_ones_are_not(self, done):
         judging = [r for r in done.rows if r["part"] == "judging"]
@@ -143,7 +143,7 @@ class TestLoop:
         from tailwise.experiments import loop
 
         small = {**loop.choose("quick", {}), "rounds": 2, "questions": 60}
-        experiment = replace(loop.EXPERIMENT, choose=lambda size, options: small)
+        experiment = replace(load_experiment("loop"), choose=lambda size, options: small)
         done = run_experiment(experiment, tmp_path / "one", size="quick", n_jobs=1)
         run_experiment(experiment, tmp_path / "two", size="quick", n_jobs=2)
         for name in ("results.json", "results.csv", "loop.svg"):

@@ -16,14 +16,16 @@ from tailwise.experiments import (
     power_law,
     tail_classifiers,
 )
+from tailwise.experiments.catalogue import experiment_of
 from tailwise.experiments.running import run_experiment
 from tailwise.losses import convexity
 
 
 def quick(module, folder, **changes):
     """A quick run with changed settings."""
+    experiment = experiment_of(module)
     settings = {**module.choose("quick", {}), **changes}
-    return run_experiment(replace(module.EXPERIMENT, choose=lambda size, options: settings), folder, size="quick")
+    return run_experiment(replace(experiment, choose=lambda size, options: settings), folder, size="quick")
 
 
 class TestPowerLaw:

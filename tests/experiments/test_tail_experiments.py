@@ -10,6 +10,7 @@ from tailwise import Centroid, DiSMEC
 from tailwise.base import TopK
 from tailwise.errors import InvalidInput
 from tailwise.experiments import dense_features, tail_augmentation, weight_norms
+from tailwise.experiments.catalogue import load_experiment
 from tailwise.experiments.running import run_experiment
 from tailwise.experiments.sharing import share_fits
 from tailwise.tail import PropensityReranker, TailAugmented, classifier_norms
@@ -79,7 +80,7 @@ class TestNorms:
 
     def test_quick_run_says_the_same_for_any_number_of_jobs(self, tmp_path):
         small = {**weight_norms.choose("quick", {}), "models": [weight_norms.EQUAL, "Bonsai"], "repeats": 1}
-        experiment = replace(weight_norms.EXPERIMENT, choose=lambda size, options: small)
+        experiment = replace(load_experiment("norms"), choose=lambda size, options: small)
         done = run_experiment(experiment, tmp_path / "one", size="quick", n_jobs=1)
         run_experiment(experiment, tmp_path / "two", size="quick", n_jobs=2)
         for name in ("results.json", "results.csv", "norms.svg", "theorem.svg"):
@@ -100,7 +101,7 @@ class TestAugmentation:
     def test_quick_run_compares_every_variant(self, tmp_path):
         small = {**tail_augmentation.choose("quick", {}), "repeats": 1}
         done = run_experiment(
-            replace(tail_augmentation.EXPERIMENT, choose=lambda size, options: small), tmp_path / "out", size="quick"
+            replace(load_experiment("augmentation"), choose=lambda size, options: small), tmp_path / "out", size="quick"
         )
         at = {(r["rows"], r["n_aug"], r["tau"], r["kind"]): r for r in done.rows}
         assert at["own", 4, 0.1, "both"]["psp@1"] != at["own", 0, 0.1, "both"]["psp@1"]
@@ -122,7 +123,7 @@ class TestAugmentation:
 class TestDense:
     def test_quick_run_needs_neither_records_nor_an_encoder(self, tmp_path):
         small = {**dense_features.choose("quick", {}), "repeats": 1, "models": [["vectors", "Bonsai"]]}
-        experiment = replace(dense_features.EXPERIMENT, choose=lambda size, options: small)
+        experiment = replace(load_experiment("dense"), choose=lambda size, options: small)
         done = run_experiment(experiment, tmp_path / "out", size="quick")
         at = {row["module"]: row for row in done.rows}
         assert at["alone"]["gain p@1"] == 0

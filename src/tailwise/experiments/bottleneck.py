@@ -19,9 +19,8 @@ from scipy import sparse
 
 from tailwise.data import Dataset
 from tailwise.embedding import GLaS
-from tailwise.experiments.catalogue import QUESTIONS
 from tailwise.experiments.embeddings import accuracy, load_rows, mean_and_deviation, with_dataset
-from tailwise.experiments.running import Experiment, Record, Summary
+from tailwise.experiments.running import Record, Summary
 from tailwise.parallel import row_blocks
 from tailwise.validation import check_labels
 
@@ -311,15 +310,3 @@ def _plot(rows: list[Record]) -> Any:
         axis.set_title(title)
     axes[0, 0].legend(frameon=False, fontsize=8)
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="bottleneck",
-    question=QUESTIONS["bottleneck"],
-    choose=choose,
-    cells=cells,
-    prepare=prepare,
-    compute=compute,
-    summarise=summarise,
-    options=("data",),
-)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 
 from tailwise.experiments.running import Experiment
 from tailwise.validation import check_choice
@@ -50,7 +51,18 @@ QUESTIONS = {
 def load_experiment(name: str) -> Experiment:
     """The experiment of that name.
 
+    Its module defines ``choose``, ``cells``, ``prepare``, ``compute`` and ``summarise``; ``OPTIONS`` that ``choose``
+    understands, ``("data",)`` unless it says otherwise; and ``CELLS_AT_ONCE = True`` where a cell takes one thread.
+
     >>> load_experiment("guess").name
     'guess'
     """
-    return import_module(f"tailwise.experiments.{_MODULES[check_choice('experiment', name, _MODULES)]}").EXPERIMENT
+    return experiment_of(import_module(f"tailwise.experiments.{_MODULES[check_choice('experiment', name, _MODULES)]}"))
+
+
+def experiment_of(module: ModuleType) -> Experiment:
+    """The experiment that a module defines."""
+    name = next(name for name, home in _MODULES.items() if module.__name__.endswith(f".{home}"))
+    parts = {part: getattr(module, part) for part in ("choose", "cells", "prepare", "compute", "summarise")}
+    options = getattr(module, "OPTIONS", ("data",))
+    return Experiment(name, QUESTIONS[name], **parts, options=options, cells_at_once=hasattr(module, "CELLS_AT_ONCE"))

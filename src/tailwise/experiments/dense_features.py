@@ -20,8 +20,7 @@ from tailwise.base import XMCModel
 from tailwise.data import load_dataset, make_longtail
 from tailwise.data.texts import take_texts
 from tailwise.errors import InvalidInput
-from tailwise.experiments.catalogue import QUESTIONS
-from tailwise.experiments.running import Experiment, Record, Summary
+from tailwise.experiments.running import Record, Summary
 from tailwise.experiments.sharing import share_fits
 from tailwise.experiments.tail_augmentation import KINDS
 from tailwise.experiments.weight_norms import METRICS, Means
@@ -232,15 +231,3 @@ def _plot(plotted: dict[str, dict[str, Means]]) -> Any:
         axis.label_outer()
     axes[0].legend(frameon=False, fontsize=8)
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="dense",
-    question=QUESTIONS["dense"],
-    choose=choose,
-    cells=cells,
-    prepare=prepare,
-    compute=compute,
-    summarise=summarise,
-    options=("data",),
-)

@@ -16,8 +16,7 @@ import numpy as np
 
 import tailwise
 from tailwise.data import Dataset, load_dataset, make_longtail
-from tailwise.experiments.catalogue import QUESTIONS
-from tailwise.experiments.running import Experiment, Record, Summary
+from tailwise.experiments.running import Record, Summary
 from tailwise.experiments.sensitivity import hit_matrix, rarest_of_rows
 from tailwise.forest import TailCentroids
 from tailwise.metrics import evaluate
@@ -230,15 +229,3 @@ def _plot(names: list[str], gains: list[Record]) -> Any:
         axis.set_xticks(range(len(names)), names, rotation=45, fontsize=7)
     figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=7)
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="frequency",
-    question=QUESTIONS["frequency"],
-    choose=choose,
-    cells=cells,
-    prepare=prepare,
-    compute=compute,
-    summarise=summarise,
-    options=("data",),
-)

@@ -14,7 +14,6 @@ from typing import Any
 
 from tailwise.data import Dataset
 from tailwise.embedding import GLaS
-from tailwise.experiments.catalogue import QUESTIONS
 from tailwise.experiments.embeddings import (
     ACCURACY,
     LOSSES,
@@ -25,7 +24,7 @@ from tailwise.experiments.embeddings import (
     mean_and_deviation,
     with_dataset,
 )
-from tailwise.experiments.running import Experiment, Record, Summary
+from tailwise.experiments.running import Record, Summary
 
 TITLES = {
     "regularizer": "regulariser",
@@ -159,15 +158,3 @@ def _plot(settings: Record, rows: list[Record]) -> Any:
     axes[0, 0].set_ylabel("P@1 on test rows, %", fontsize=8)
     axes[0, 0].legend(frameon=False, fontsize=7)
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="glas",
-    question=QUESTIONS["glas"],
-    choose=choose,
-    cells=cells,
-    prepare=prepare,
-    compute=compute,
-    summarise=summarise,
-    options=("data",),
-)

@@ -23,8 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.data import drop_labels, planted_propensity, wordnet
-from tailwise.experiments.catalogue import QUESTIONS
-from tailwise.experiments.running import Experiment, Record, Summary
+from tailwise.experiments.running import Record, Summary
 from tailwise.propensity import (
     EstimatedPropensity,
     JainPropensity,
@@ -274,15 +273,3 @@ def _plot(settings: Record, results: list[Record]) -> Any:
     for axis in axes[:, -1]:
         axis.legend(frameon=False, fontsize=6)
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="hierarchy",
-    question=QUESTIONS["hierarchy"],
-    choose=choose,
-    cells=cells,
-    prepare=prepare,
-    compute=compute,
-    summarise=summarise,
-    options=("data",),
-)

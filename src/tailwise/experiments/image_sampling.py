@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from tailwise.embedding import RowNetwork
-from tailwise.experiments.catalogue import QUESTIONS
 from tailwise.experiments.long_tail_images import (
     Images,
     ImageSet,
@@ -26,8 +25,9 @@ from tailwise.experiments.long_tail_images import (
     profile_counts,
     shift_and_flip,
 )
-from tailwise.experiments.running import Experiment, Record, Summary
+from tailwise.experiments.running import Record, Summary
 
+CELLS_AT_ONCE = True
 SLICES = ("head", "torso", "tail", "all")
 WEIGHTINGS = ("constant", "importance", "relative", "tail")
 FULL = {f"all labels, {loss}": {"sampler": None, "loss": loss} for loss in ("softmax", "logit_adjusted", "contrastive")}
@@ -374,16 +374,3 @@ def _plot_draws(drawn: list[Record], judged: list[Record]) -> Any:
     axes[0, 0].set_ylabel(f"{_TITLES[name]}, EXP: balanced error, %")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="images",
-    question=QUESTIONS["images"],
-    choose=choose,
-    cells=cells,
-    prepare=prepare,
-    compute=compute,
-    summarise=summarise,
-    options=("data",),
-    cells_at_once=True,
-)

@@ -18,8 +18,7 @@ import numpy as np
 import tailwise
 from tailwise.base import TopK
 from tailwise.data import Dataset, drop_labels, load_dataset, make_longtail
-from tailwise.experiments.catalogue import QUESTIONS
-from tailwise.experiments.running import Experiment, Record, Summary
+from tailwise.experiments.running import Record, Summary
 from tailwise.metrics import evaluate
 from tailwise.propensity import JainPropensity
 from tailwise.validation import check_labels
@@ -307,15 +306,3 @@ def _plot_training(settings: Record, trained: Any) -> Any:
         right.set(title=f"labels dropped at A = {REFERENCE}", xlabel="A that the model is told", ylabel="nDCG@3, %")
         right.legend(frameon=False, fontsize=8)
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="dropping",
-    question=QUESTIONS["dropping"],
-    choose=choose,
-    cells=cells,
-    prepare=prepare,
-    compute=compute,
-    summarise=summarise,
-    options=("data",),
-)

@@ -22,8 +22,7 @@ from tailwise.audit.pool import strata_of
 from tailwise.base import XMCModel
 from tailwise.data import Dataset, drop_labels, load_dataset, make_longtail
 from tailwise.data.missing import planted_propensity
-from tailwise.experiments.catalogue import QUESTIONS
-from tailwise.experiments.running import Experiment, Record, Summary
+from tailwise.experiments.running import Record, Summary
 from tailwise.metrics import evaluate
 from tailwise.propensity import JainPropensity, Propensity
 from tailwise.validation import check_labels, label_counts
@@ -219,15 +218,3 @@ def _plot(rows: list[Record]) -> Any:
     for axis in axes[0]:
         axis.legend(frameon=False, fontsize=8)
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="loop",
-    question=QUESTIONS["loop"],
-    choose=choose,
-    cells=cells,
-    prepare=prepare,
-    compute=compute,
-    summarise=summarise,
-    options=("data",),
-)

@@ -21,10 +21,10 @@ from tailwise.data import drop_labels
 from tailwise.data.files import read_bytes
 from tailwise.embedding.binary_network import BinaryNetwork
 from tailwise.errors import DataFormatError, InvalidInput
-from tailwise.experiments.catalogue import QUESTIONS
-from tailwise.experiments.running import Experiment, Record, Summary
+from tailwise.experiments.running import Record, Summary
 from tailwise.losses import get_loss
 
+CELLS_AT_ONCE = True
 LOSSES = ("cross_entropy", "hinge", "squared_hinge", "squared_error")
 CORRECTIONS = ("none", "unbiased", "convex")
 MEASURES = {
@@ -231,16 +231,3 @@ def _as_images(name: str, train: Any, digits: Any, test: Any, test_digits: Any) 
         return sparse.csr_array(np.eye(10, dtype=np.float32)[np.asarray(values)])
 
     return Images(name, rows(train), labels(digits), rows(test), labels(test_digits))
-
-
-EXPERIMENT = Experiment(
-    name="losses",
-    question=QUESTIONS["losses"],
-    choose=choose,
-    cells=cells,
-    prepare=prepare,
-    compute=compute,
-    summarise=summarise,
-    options=("data",),
-    cells_at_once=True,
-)

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from tailwise.experiments.catalogue import QUESTIONS
-from tailwise.experiments.running import Experiment, Record, Summary
+from tailwise.experiments.running import Record, Summary
 from tailwise.losses import LOSSES, convex_surrogate, convexity, get_loss, unbiased
 from tailwise.losses.missing import look_at
 
+OPTIONS = ()
 SHOWN = ("zero_one", "hinge", "squared_hinge", "cross_entropy", "squared_error")
 _STYLES = {"plain": "--", "unbiased": ":", "convex": "-", "unbiased, shifted": "-", "square of the convex hinge": "-."}
 
@@ -135,14 +135,3 @@ def _plot(settings: Record, results: list[Record]) -> Any:
     every = axes[0, SHOWN.index("squared_hinge")].get_legend_handles_labels()
     figure.legend(*every, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="curves",
-    question=QUESTIONS["curves"],
-    choose=choose,
-    cells=cells,
-    prepare=prepare,
-    compute=compute,
-    summarise=summarise,
-)

@@ -18,9 +18,8 @@ from scipy import sparse
 from tailwise.data import Dataset
 from tailwise.embedding import GLaS
 from tailwise.embedding.index import ExactIndex
-from tailwise.experiments.catalogue import QUESTIONS
 from tailwise.experiments.embeddings import LOSSES, facts, load_rows, mean_and_deviation, with_dataset
-from tailwise.experiments.running import Experiment, Record, Summary
+from tailwise.experiments.running import Record, Summary
 from tailwise.rows import UNIT_LENGTH
 from tailwise.validation import check_features, check_labels
 
@@ -154,15 +153,3 @@ def _plot(settings: Record, rows: list[Record]) -> Any:
     axes[0, 0].set_ylabel("P@1, %")
     axes[0, -1].legend(frameon=False, fontsize=7)
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="overfitting",
-    question=QUESTIONS["overfitting"],
-    choose=choose,
-    cells=cells,
-    prepare=prepare,
-    compute=compute,
-    summarise=summarise,
-    options=("data",),
-)

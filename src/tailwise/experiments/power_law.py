@@ -20,8 +20,7 @@ from scipy.special import zeta
 
 from tailwise.data import load_dataset, make_longtail
 from tailwise.errors import InvalidInput
-from tailwise.experiments.catalogue import QUESTIONS
-from tailwise.experiments.running import Experiment, Record, Summary
+from tailwise.experiments.running import Record, Summary
 from tailwise.validation import label_counts
 
 FILES = {
@@ -259,15 +258,3 @@ def _plot(results: list[Record]) -> Any:
         axis.set(title=r["dataset"], xlabel="rank of the label", ylabel="training rows")
         axis.legend(frameon=False, fontsize=7)
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="powerlaw",
-    question=QUESTIONS["powerlaw"],
-    choose=choose,
-    cells=cells,
-    prepare=prepare,
-    compute=compute,
-    summarise=summarise,
-    options=("data",),
-)

@@ -15,8 +15,7 @@ import numpy as np
 import tailwise
 from tailwise.data import Dataset, load_dataset, make_longtail
 from tailwise.errors import import_extra
-from tailwise.experiments.catalogue import QUESTIONS
-from tailwise.experiments.running import Experiment, Record, Summary
+from tailwise.experiments.running import Record, Summary
 from tailwise.experiments.sensitivity import Sensitivity, propensity_sensitivity
 
 K = 5
@@ -145,15 +144,3 @@ def _plot(found: Sensitivity) -> Any:
         field.plot(b, a, "w*", markeredgecolor="black", markersize=10)
     field.set(xlabel="B", ylabel="A", title="best model (hatched: lead not sure)", xscale="log")
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="guess",
-    question=QUESTIONS["guess"],
-    choose=choose,
-    cells=cells,
-    prepare=prepare,
-    compute=compute,
-    summarise=summarise,
-    options=("data",),
-)

@@ -17,8 +17,7 @@ import numpy as np
 import tailwise
 from tailwise.base import XMCModel
 from tailwise.data import Dataset
-from tailwise.experiments.catalogue import QUESTIONS
-from tailwise.experiments.running import Experiment, Record, Summary
+from tailwise.experiments.running import Record, Summary
 from tailwise.experiments.weight_norms import METRICS, RELATIONS, Means, judge, load, mean_bins
 
 KINDS = {
@@ -148,15 +147,3 @@ def _plot_sweeps(settings: Record, plain: Means, of: Callable[..., Means]) -> An
     axes[1].set(xlabel="share of the labels that are head, τ")
     axes[0].legend(frameon=False, fontsize=8, ncols=2, loc=(0.03, 0.2))
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="augmentation",
-    question=QUESTIONS["augmentation"],
-    choose=choose,
-    cells=cells,
-    prepare=prepare,
-    compute=compute,
-    summarise=summarise,
-    options=("data",),
-)

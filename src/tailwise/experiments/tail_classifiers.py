@@ -18,9 +18,8 @@ from scipy import sparse
 from scipy.special import expit
 
 from tailwise.data import Dataset, load_dataset, make_longtail
-from tailwise.experiments.catalogue import QUESTIONS
 from tailwise.experiments.gain_by_frequency import published_pfastrexml
-from tailwise.experiments.running import Experiment, Record, Summary
+from tailwise.experiments.running import Record, Summary
 from tailwise.forest import TailCentroids
 from tailwise.metrics import evaluate
 from tailwise.parallel import row_blocks
@@ -264,15 +263,3 @@ def _plot(results: list[Record]) -> Any:
         axis.set(title=f"forest's share {ALPHA if kind == 'reranked' else 0:g}", ylabel="%")
         axis.legend(frameon=False, fontsize=7)
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="tail-classifiers",
-    question=QUESTIONS["tail-classifiers"],
-    choose=choose,
-    cells=cells,
-    prepare=prepare,
-    compute=compute,
-    summarise=summarise,
-    options=("data",),
-)

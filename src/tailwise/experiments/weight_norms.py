@@ -21,8 +21,7 @@ from scipy.stats import rankdata
 import tailwise
 from tailwise.base import TopK, XMCModel
 from tailwise.data import Dataset, load_dataset, make_longtail
-from tailwise.experiments.catalogue import QUESTIONS
-from tailwise.experiments.running import Experiment, Record, Summary
+from tailwise.experiments.running import Record, Summary
 from tailwise.metrics import evaluate
 from tailwise.propensity import JainPropensity
 from tailwise.tail import classifier_norms
@@ -304,15 +303,3 @@ def _plot_models(by_model: dict[str, list[Record]]) -> Any:
     for axis in (axes[0], axes[2]):
         axis.legend(frameon=False, fontsize=8)
     return figure
-
-
-EXPERIMENT = Experiment(
-    name="norms",
-    question=QUESTIONS["norms"],
-    choose=choose,
-    cells=cells,
-    prepare=prepare,
-    compute=compute,
-    summarise=summarise,
-    options=("data",),
-)
