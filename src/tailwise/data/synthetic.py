@@ -145,7 +145,9 @@ def write_longtail(
     kept. Each row is drawn twice, because the weight of a word needs all of them: memory is that of the labels, and of
     a few blocks of rows. Returns the propensities (n_labels,).
     """
-    drawing = _prepare(n_samples, n_features, n_labels, **shape)
+    own = ("propensity", "n_jobs")
+    usual = {name: value for name, value in (make_longtail.__kwdefaults__ or {}).items() if name not in own}
+    drawing = _prepare(n_samples, n_features, n_labels, **usual | shape)
     frequency, labels = np.zeros(n_features, np.int64), []
     for number, (counts, own) in enumerate(drawing.stream(n_jobs)):
         labels.append(own)
@@ -202,14 +204,14 @@ def _prepare(
     n_features: int,
     n_labels: int,
     *,
-    labels_per_row: float = 5.0,
-    exponent: float = 1.0,
-    correlation: float = 0.5,
-    features_per_label: int = 6,
-    words_per_label: int = 3,
-    background_words: float = 50.0,
-    test_fraction: float = 0.2,
-    random_state: Any = 0,
+    labels_per_row: float,
+    exponent: float,
+    correlation: float,
+    features_per_label: int,
+    words_per_label: int,
+    background_words: float,
+    test_fraction: float,
+    random_state: Any,
 ) -> _Drawing:
     for name, value in (("n_samples", n_samples), ("n_features", n_features), ("n_labels", n_labels)):
         check_number(name, value, integer=True, low=1, high=2**31 - 2)
