@@ -61,7 +61,7 @@ peers: .venv-peers/.installed .venv-pecos/.installed .venv-annif/.installed .ven
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(call PIP_INSTALL,$(VENV)) --constraint constraints.txt --editable '.[neural,ann,report,parquet,excel,skos,encoder,language,download,audit,serve,dask,dev]'
+	$(call PIP_INSTALL,$(VENV)) --constraint constraints.txt --editable '.[neural,ann,report,parquet,excel,skos,encoder,language,download,audit,serve,tune,dask,dev]'
 	@touch $@
 
 # Peers keep to themselves: their pins must not reach ours. One that does not install is absent, not an error.

@@ -25,6 +25,8 @@ from strategies import backwards, in_halves, store
 import tailwise
 from tailwise.base import TopK, XMCModel
 from tailwise.errors import InvalidInput, ModelFileError, NotFitted, TailwiseError, Unsupported
+from tailwise.parameters import constraints_of
+from tailwise.ranges import OneOf
 
 
 class InThisProcess:
@@ -111,6 +113,14 @@ class ModelContract:
 
     def _seed(self):
         return {"random_state": 0} if "random_state" in signature(type(self.make())).parameters else {}
+
+    def test_what_is_worth_trying_is_allowed(self):
+        made = self.make()
+        constraints = constraints_of(type(made))
+        for name, tried in made._ranges().items():
+            for value in tried.values if isinstance(tried, OneOf) else tried[:3]:
+                constraints[name].check(name, value)
+            assert isinstance(tried, OneOf) or tried.low <= tried.usual <= tried.high
 
     def test_clone_and_params(self, fitted):
         model = self.make()

@@ -94,6 +94,7 @@ _HOME_OF = {
     "SLEEC": "compression",
     "RobustXML": "compression",
     "load": "persistence",
+    "tune": "tuning",
     "set_progress": "parallel",
     "TailwiseError": "errors",
 }

@@ -22,6 +22,7 @@ from tailwise.label_sets import LabelSets
 from tailwise.parallel import map_shards, row_blocks
 from tailwise.parameters import Component, Constraint, check_parameters
 from tailwise.persistence.checks import INTEGERS, check_kind, check_range, check_shape, check_that
+from tailwise.ranges import Ranges
 from tailwise.rows import AS_THEY_ARE, RowView
 from tailwise.runs import current_run, job_of_run
 from tailwise.topk import TopK
@@ -240,6 +241,10 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
         return self.rows_(
             check_features(X, n_features=self.n_features_in_, allow_no_rows=True, owner=type(self).__name__)
         )
+
+    def _ranges(self) -> Ranges:
+        """Which of its own parameters are worth choosing by data, and how far to look, for :func:`tailwise.tune`."""
+        return {}
 
     @abstractmethod
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:

@@ -21,6 +21,7 @@ from tailwise.persistence.checks import (
     check_shape,
     check_that,
 )
+from tailwise.ranges import Range, Ranges
 from tailwise.rows import UNIT_LENGTH, RowView, scaled_rows, unit_rows
 from tailwise.scoring import predict_topk_linear
 from tailwise.sparse_linear import SparseLinear
@@ -139,6 +140,9 @@ class NearestRows(XMCModel):
         self.k = k
         self.sharpness = sharpness
         self.n_jobs = n_jobs
+
+    def _ranges(self) -> Ranges:
+        return {"k": Range.around(self.k, 8, integer=True), "sharpness": Range(0.0, 4.0, self.sharpness)}
 
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH

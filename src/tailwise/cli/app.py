@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 VERBS = {
-    "From texts to labels": ("train", "learn", "suggest", "predict", "explain"),
+    "From texts to labels": ("train", "tune", "learn", "suggest", "predict", "explain"),
     "Judging models": ("evaluate", "compare", "report"),
     "What is missing": ("audit",),
     "Serving": ("serve",),

@@ -44,6 +44,42 @@ def parse_settings(cls: type, settings: list[str], option: str = "--set") -> dic
     return parsed
 
 
+def parse_ranges(texts: list[str], option: str = "--try") -> dict[str, Any] | None:
+    """``["C=0.1..10", "loss=hinge,logistic", "tol"]`` as :func:`tailwise.tune` takes ranges; None where there are none.
+
+    >>> parse_ranges(["C=0.1..10", "loss=hinge,logistic", "k"])
+    {'C': (0.1, 10), 'loss': ['hinge', 'logistic'], 'k': None}
+    """
+    ranges: dict[str, Any] = {}
+    for text in texts:
+        name, equals, values = text.partition("=")
+        low, dots, high = values.partition("..")
+        if dots:
+            ends = _literal(low.strip()), _literal(high.strip())
+            if not all(isinstance(end, int | float) for end in ends):
+                raise InvalidInput(f"{option} {text!r}: write two numbers, such as {option} C=0.1..10")
+            ranges[name.strip()] = ends
+        else:
+            ranges[name.strip()] = [_literal(value.strip()) for value in values.split(",")] if equals else None
+    return ranges or None
+
+
+def parse_points(texts: list[str], option: str = "--within") -> dict[str, float]:
+    """``["p@1=1"]`` as points by metric.
+
+    >>> parse_points(["p@1=1", "psp@5=0.5"])
+    {'p@1': 1.0, 'psp@5': 0.5}
+    """
+    points = {}
+    for text in texts:
+        metric, _, value = text.partition("=")
+        try:
+            points[metric.strip()] = float(value)
+        except ValueError:
+            raise InvalidInput(f"{option} {text!r}: write a metric and points, such as {option} p@1=1") from None
+    return points
+
+
 def _parse(name: str, text: str, constraint: Constraint) -> Any:
     """The value that ``text`` writes in Python, or the text itself where only that is allowed: ``7`` may be a name."""
     value = _literal(text)

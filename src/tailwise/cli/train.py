@@ -20,11 +20,14 @@ def _complete_model(incomplete: str) -> list[str]:
     return [name for name in ["auto", *model_names()] if name.startswith(incomplete)]
 
 
+ModelName = Annotated[str, typer.Option("--model", "-m", help=_MODEL_HELP, autocompletion=_complete_model)]
+
+
 @inputs.reads_data
 def train(
     data: inputs.Data,
     model_path: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The folder to write.")],
-    model: Annotated[str, typer.Option("--model", "-m", help=_MODEL_HELP, autocompletion=_complete_model)] = "auto",
+    model: ModelName = "auto",
     tail: Annotated[
         float,
         typer.Option("--tail", min=0, max=1, help="From precision (0) to rare labels (1): rank by score × (1/p)^t."),

@@ -50,16 +50,9 @@ def make_tagger(
     """The unfitted tagger that the options ask for; a wrong one is refused here, before any data is read."""
 
     known = named_propensity(propensity) if isinstance(propensity, str) else propensity
-
-    def model(name: str) -> Any:
-        cls = model_class(name)
-        usual = {"random_state": seed} | ({} if known is None else {"propensity": known})
-        chosen = {key: value for key, value in usual.items() if key in signature_of(cls)}
-        return make_model(name, **chosen | parse_settings(cls, settings))
-
     features = parse_settings(TextFeatures, feature_settings, "--set-features")
     tagger = Tagger(
-        _by_size(model) if name == "auto" else model(name),
+        by_size(settings, seed, known) if name == "auto" else named_model(name, settings, seed, known),
         effort=effort,
         tail=tail,
         calibrate=calibrate,
@@ -84,11 +77,29 @@ def _features(settings: dict[str, Any], encoder: str | None, vectors: bool) -> T
     return words if settings else None
 
 
-def _by_size(model: Callable[[str], Any]) -> BySize:
+def named_model(name: str, settings: list[str], seed: int, propensity: Propensity | None = None) -> Any:
+    """The unfitted model of that name with what --set says, and the seed and the propensity where it takes them."""
+    cls = model_class(name)
+    usual = {"random_state": seed} | ({} if propensity is None else {"propensity": propensity})
+    chosen = {key: value for key, value in usual.items() if key in signature_of(cls)}
+    return make_model(name, **chosen | parse_settings(cls, settings))
+
+
+def by_size(settings: list[str], seed: int, propensity: Propensity | None = None) -> BySize:
+    """What ``--model auto`` chooses from."""
     try:
-        return BySize(one_vs_rest=model("dismec"), tree=model("parabel"))
+        dismec, parabel = (named_model(name, settings, seed, propensity) for name in ("dismec", "parabel"))
     except InvalidInput as error:
         raise InvalidInput(f"{error}. --model auto chooses dismec or parabel; name one of them with --model") from error
+    return BySize(one_vs_rest=dismec, tree=parabel)
+
+
+def check_features_wanted(rows: Rows, wanted: bool) -> None:
+    """Refuse options about texts for rows that are numbers."""
+    if wanted and rows.texts is None:
+        raise InvalidInput(
+            f"--set-features and --encoder are for texts, but {rows.name} has numeric rows; leave them out"
+        )
 
 
 def train_tagger(
@@ -106,10 +117,7 @@ def train_tagger(
         clock.begin("reading")
         rows = read()
         tagger = make(rows)
-        if tagger.features is not None and rows.texts is None:
-            raise InvalidInput(
-                f"--set-features and --encoder are for texts, but {rows.name} has numeric rows; leave them out"
-            )
+        check_features_wanted(rows, tagger.features is not None)
         report_oddities(rows)
         tagger.fit(rows.rows, rows.Y, label_ids=rows.label_ids, names=rows.label_names, vocab=rows.vocab, on_step=step)
         clock.begin("saving")

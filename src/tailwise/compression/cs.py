@@ -19,6 +19,7 @@ from tailwise.kernels.sparse.topk import topk_csr
 from tailwise.parallel import map_blocks, row_blocks
 from tailwise.parameters import Integer
 from tailwise.persistence.checks import check_exact, check_range, check_that
+from tailwise.ranges import Range, Ranges
 from tailwise.rows import UNIT_LENGTH, RowView
 from tailwise.validation import as_rng
 
@@ -89,6 +90,9 @@ class CS(XMCModel):
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def _ranges(self) -> Ranges:
+        return {"l2": Range.around(self.l2, 16)}
 
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH

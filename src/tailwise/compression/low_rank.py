@@ -17,6 +17,7 @@ from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.parallel import ONE_BLAS_THREAD, map_blocks, row_blocks
 from tailwise.parameters import Integer, Number
 from tailwise.persistence.checks import check_exact, check_range
+from tailwise.ranges import Range, Ranges
 from tailwise.rows import UNIT_LENGTH, RowView
 from tailwise.scoring import search_vectors
 
@@ -64,6 +65,9 @@ class LowRank(XMCModel):
 
     projection_: np.ndarray
     vectors_: np.ndarray
+
+    def _ranges(self) -> Ranges:
+        return {"l2": Range.around(self.l2, 16)}
 
     @abstractmethod
     def _factor(self, rows: CentredRows, Y: sparse.csr_array) -> Factors:

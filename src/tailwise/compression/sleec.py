@@ -26,6 +26,7 @@ from tailwise.persistence.checks import (
     check_range,
     check_that,
 )
+from tailwise.ranges import Range, Ranges
 from tailwise.rows import UNIT_LENGTH, RowView, scaled_rows, unit_rows
 from tailwise.scoring import search_vectors
 from tailwise.validation import as_rng
@@ -159,6 +160,9 @@ class SLEEC(XMCModel):
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def _ranges(self) -> Ranges:
+        return {"l2": Range.around(self.l2, 16)}
 
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH

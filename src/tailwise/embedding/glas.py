@@ -11,6 +11,7 @@ from tailwise.embedding.model import TwoTowerModel
 from tailwise.losses.margins import label_prior
 from tailwise.losses.regularizers import LABEL_REGULARIZERS, REGULARIZERS
 from tailwise.parameters import Choice, Flag, Integer, Number
+from tailwise.ranges import Range, Ranges
 from tailwise.validation import label_counts
 
 _EVERY_LABEL_BELOW = 4
@@ -200,6 +201,12 @@ class GLaS(TwoTowerModel):
         self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def _ranges(self) -> Ranges:
+        return {
+            "learning_rate": Range.around(self.learning_rate, 4),
+            "logit_adjustment": Range(0.0, 1.0, self.logit_adjustment),
+        }
 
     @classmethod
     def as_published(cls, **params: Any) -> Self:

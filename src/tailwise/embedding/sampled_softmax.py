@@ -11,6 +11,7 @@ from tailwise.embedding.label_loss import LabelLoss
 from tailwise.embedding.model import TwoTowerModel
 from tailwise.embedding.sampling import Weighting
 from tailwise.parameters import Choice
+from tailwise.ranges import Range, Ranges
 
 if TYPE_CHECKING:
     from tailwise.embedding.run import TwoTowerRun
@@ -130,6 +131,9 @@ class SampledSoftmax(LabelLoss, TwoTowerModel):
         self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def _ranges(self) -> Ranges:
+        return {"learning_rate": Range.around(self.learning_rate, 4)}
 
     @property
     def starts_at_rows(self) -> bool:

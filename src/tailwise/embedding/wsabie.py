@@ -17,6 +17,7 @@ from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.parallel import progress, row_blocks
 from tailwise.parameters import Integer, Number
 from tailwise.persistence.checks import check_kind, check_that
+from tailwise.ranges import Range, Ranges
 from tailwise.rows import UNIT_LENGTH, RowView
 from tailwise.validation import as_rng
 
@@ -102,6 +103,9 @@ class WSABIE(VectorModel):
         self.index = index
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def _ranges(self) -> Ranges:
+        return {"learning_rate": Range.around(self.learning_rate, 4)}
 
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH

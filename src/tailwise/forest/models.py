@@ -18,6 +18,7 @@ from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.parallel import map_blocks, row_blocks
 from tailwise.parameters import Flag, Integer, Number
 from tailwise.propensity import PropensityLike, resolve_propensity
+from tailwise.ranges import Range, Ranges
 from tailwise.rows import UNIT_LENGTH, RowView, idf_weights
 from tailwise.validation import as_rng
 
@@ -105,6 +106,9 @@ class FastXML(XMCModel):
         self.idf = idf
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def _ranges(self) -> Ranges:
+        return {"C": Range.around(self.C, 8), "max_leaf": Range.around(self.max_leaf, 4, integer=True)}
 
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH._replace(weights=idf_weights(X) if self.idf else None)

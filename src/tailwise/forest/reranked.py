@@ -18,6 +18,7 @@ from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.parallel import map_blocks, row_blocks
 from tailwise.parameters import Number, constraints_of
 from tailwise.persistence.checks import check_kind, check_that
+from tailwise.ranges import Range, Ranges
 
 
 class PfastreXML(XMCModel):
@@ -79,6 +80,9 @@ class PfastreXML(XMCModel):
         self.propensity = propensity
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def _ranges(self) -> Ranges:
+        return {"C": Range.around(self.C, 8), "alpha": Range(0.5, 1.0, self.alpha)}
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         own = self.get_params(deep=False)

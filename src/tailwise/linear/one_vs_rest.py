@@ -16,6 +16,7 @@ from tailwise.linear.model import LinearModel
 from tailwise.linear.weight_store import WeightStore
 from tailwise.parallel import map_shards
 from tailwise.parameters import Constraint, Number
+from tailwise.ranges import Range, Ranges
 from tailwise.validation import as_rng, check_number, label_counts
 
 _LITTLE = {"max_rounds": 3, "max_sweeps": 5}
@@ -89,6 +90,9 @@ class OneVsRest(LinearModel):
     def _prepare(self, rows: Rows) -> Any:
         """What every block shares besides the rows; made once."""
         return None
+
+    def _ranges(self) -> Ranges:
+        return {"C": Range.around(self._cost(), 16)}
 
     def _positive_costs(self, Y: sparse.csr_array) -> np.ndarray:
         """C of each label's positives: (n_labels,)."""

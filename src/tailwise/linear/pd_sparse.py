@@ -14,6 +14,7 @@ from tailwise.metrics.names import METRIC
 from tailwise.parallel import progress
 from tailwise.parameters import Flag, Integer, Number
 from tailwise.propensity import PropensityLike, resolve_propensity
+from tailwise.ranges import Range, Ranges
 from tailwise.scoring import predict_topk_linear
 from tailwise.validation import as_rng, check_number
 
@@ -120,6 +121,9 @@ class PDSparse(LinearModel):
         self.normalize = normalize
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def _ranges(self) -> Ranges:
+        return {"C": Range.around(self.C, 16)}
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         rng = as_rng(self.random_state)

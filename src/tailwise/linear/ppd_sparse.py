@@ -8,6 +8,7 @@ from tailwise.kernels.solvers.problems import Labels, Options, Rows, Start, Weig
 from tailwise.kernels.solvers.solve import solve_block
 from tailwise.linear.one_vs_rest import OneVsRest
 from tailwise.parameters import Choice, Number
+from tailwise.ranges import Range, Ranges
 
 
 class PPDSparse(OneVsRest):
@@ -60,6 +61,9 @@ class PPDSparse(OneVsRest):
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def _ranges(self) -> Ranges:
+        return super()._ranges() | ({"l1": Range.around(self.l1, 8)} if self.l1 else {})
 
     def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start) -> Weights:
         options = Options(loss=self.loss, l1=self.l1, tol=self.tol, prune=self.prune, seed=seed, **self._effort(start))

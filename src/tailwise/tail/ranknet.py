@@ -18,6 +18,7 @@ from tailwise.parallel import map_blocks, progress, row_blocks
 from tailwise.parameters import Choice, Flag, Integer, Number, OrNone
 from tailwise.persistence.checks import check_exact, check_finite, check_kind, check_range
 from tailwise.propensity import PropensityLike, resolve_propensity
+from tailwise.ranges import Range, Ranges
 from tailwise.tail.calibrated import Curve, fit_curve
 from tailwise.tail.candidates import is_hit
 from tailwise.tail.folds import N_FOLDS, out_of_fold, split_folds
@@ -172,6 +173,9 @@ class RankNet(Wrapper):
         self.n_folds = n_folds
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def _ranges(self) -> Ranges:
+        return {"tail": Range(0.0, 1.0, self.tail)}
 
     @classmethod
     def as_published(cls, base: XMCModel, **params: Any) -> Self:

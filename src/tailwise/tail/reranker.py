@@ -14,6 +14,7 @@ from tailwise.forest.tail_centroids import CENTROIDS
 from tailwise.parameters import Number
 from tailwise.persistence.checks import check_exact, check_finite, check_kind, check_range, check_that
 from tailwise.propensity import PropensityLike, resolve_propensity
+from tailwise.ranges import Range, Ranges
 from tailwise.tail.ranking import N_CANDIDATES, rank_candidates
 from tailwise.tail.wrapper import Wrapper, as_probabilities, explain_probability
 from tailwise.validation import check_number
@@ -70,6 +71,9 @@ class PropensityReranker(Wrapper):
         self.propensity = propensity
         self.n_candidates = n_candidates
         self.n_jobs = n_jobs
+
+    def _ranges(self) -> Ranges:
+        return {"tail": Range(0.0, 1.0, self.tail)}
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         self.inverse_propensity_ = 1.0 / resolve_propensity(self.propensity, Y)
@@ -151,6 +155,9 @@ class CentroidReranker(Wrapper):
         self.centroids = centroids
         self.n_candidates = n_candidates
         self.n_jobs = n_jobs
+
+    def _ranges(self) -> Ranges:
+        return {"alpha": Range(0.5, 1.0, self.alpha)}
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         self.centroids_ = self._average(X, Y, weight)

@@ -11,6 +11,7 @@ from tailwise.explanation import Explanation, Part, not_ranked
 from tailwise.parameters import Choice, Integer, Number
 from tailwise.persistence.checks import check_kind
 from tailwise.propensity import PropensityLike, resolve_propensity
+from tailwise.ranges import Range, Ranges
 from tailwise.tail.boosting import BoostedTrees
 from tailwise.tail.candidates import Candidates
 from tailwise.tail.committee import Committee, describe
@@ -99,6 +100,9 @@ class Stacked(Committee):
         self.max_leaf_nodes = max_leaf_nodes
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def _ranges(self) -> Ranges:
+        return {"learning_rate": Range.around(self.learning_rate, 4)}
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         candidates, described, seen = self._fit_members(X, Y, weight)

@@ -9,6 +9,7 @@ from tailwise.base import TopK, XMCModel
 from tailwise.changes import Change
 from tailwise.explanation import Explanation
 from tailwise.parameters import Flag, Number
+from tailwise.ranges import Range, Ranges
 from tailwise.rows import RowView, idf_weights
 from tailwise.tail.wrapper import Wrapper
 
@@ -47,6 +48,9 @@ class Sublinear(Wrapper):
         self.power = power
         self.idf = idf
         self.n_jobs = n_jobs
+
+    def _ranges(self) -> Ranges:
+        return {"power": Range(0.2, 1.0, self.power)}
 
     @property
     def scores_are_probabilities(self) -> bool:  # type: ignore[override]

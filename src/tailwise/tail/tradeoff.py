@@ -15,6 +15,7 @@ from tailwise.metrics import evaluate
 from tailwise.metrics.names import METRIC, parse_metric
 from tailwise.parameters import Constraint, Number, OrNone
 from tailwise.persistence.checks import check_kind, check_shape, check_strings
+from tailwise.ranges import Ranges
 from tailwise.tail.ranking import sort_topk
 from tailwise.tail.reranker import PropensityReranker, gains
 from tailwise.tail.wrapper import as_probabilities
@@ -190,6 +191,9 @@ class TradeOff(PropensityReranker):
         self.n_candidates = n_candidates
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def _ranges(self) -> Ranges:
+        return {}
 
     def _check_state(self) -> None:
         super()._check_state()

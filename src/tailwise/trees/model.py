@@ -17,6 +17,7 @@ from tailwise.kernels.solvers.solve import DEFAULT_C, solve_block
 from tailwise.kernels.trees.chunks import Chunks
 from tailwise.parameters import Choice, Constraint, Flag, Integer, Number, OrNone
 from tailwise.propensity import WEIGHTING, PropensityLike
+from tailwise.ranges import OneOf, Range, Ranges
 from tailwise.rows import AS_THEY_ARE, UNIT_LENGTH, RowView, unit_rows
 from tailwise.trees.checks import check_chunks
 from tailwise.trees.explaining import path_to, unpack_labels, unpack_node
@@ -88,6 +89,13 @@ class LabelTreeModel(XMCModel):
     def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray, seeds: list[int]) -> list[LabelTree]:
         """One tree a seed over the labels that have rows; rows of X have unit length and count ``weight`` times."""
 
+    def _ranges(self) -> Ranges:
+        return {"C": Range.around(self._cost(), 16), "negatives": OneOf(tuple(PATH_WEIGHTS), self.negatives)}
+
+    def _cost(self) -> float:
+        """C of negatives."""
+        return DEFAULT_C[self.loss] if self.C is None else self.C
+
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return UNIT_LENGTH if self.normalize else AS_THEY_ARE
 
@@ -126,7 +134,7 @@ class LabelTreeModel(XMCModel):
         old: Sequence[Leaves | None],
     ) -> Chunks:
         """The classifiers of ``trees``, but for those of labels that stay as they are in ``old``."""
-        C = DEFAULT_C[self.loss] if self.C is None else self.C
+        C = self._cost()
         label_costs = C * leaf_costs(self.weighting, self.propensity, Y, weight)
         options = Options(loss=self.loss, tol=self.tol, prune=self.prune, **EFFORT[self.loss])
         name = type(self).__name__
