@@ -368,6 +368,8 @@ def _lines(path: str) -> list[str]:
 def available() -> dict[str, ModuleType]:
     """Every benchmark by name."""
     names = sorted(
-        p.stem for p in Path(__file__).parent.glob("*.py") if p.stem not in {"__init__", "__main__", "harness"}
+        p.stem
+        for p in Path(__file__).parent.glob("*.py")
+        if p.stem not in {"__init__", "__main__", "corpora", "harness"}
     )
     return {name: import_module(f"benchmarks.{name}") for name in names}

@@ -9,22 +9,18 @@ judge. The corpora are English and German TIBKAT training records (title and abs
 
 from __future__ import annotations
 
-import json
-import lzma
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 import tailwise as tw
-from benchmarks.harness import ROOT, save_results
-from tailwise.data import wordnet
+from benchmarks import corpora
+from benchmarks.harness import save_results
 from tailwise.label_lists import indicator
 from tailwise.measure import measured
 from tailwise.text import TextRows
 
 QUESTION = "Which of fields, n-grams and pieces of words find more labels, and at what cost?"
-_DATA = ROOT.parent / "shared" / "data"
 _METRICS = ["p@1", "f1@5", "ndcg@50"]
 _JUDGED = 0.2
 
@@ -53,7 +49,7 @@ def main(arguments: list[str]) -> None:
         del wanted[at : at + 2]
     figures: dict[str, Any] = {}
     for corpus in wanted or ("en", "de", "wordnet"):
-        found = list(_wordnet() if corpus == "wordnet" else _tibkat(corpus))
+        found = list(corpora.nouns() if corpus == "wordnet" else corpora.tibkat(corpus))
         if not found:
             print(f"{corpus} is not at hand; it was not measured")
             continue
@@ -97,24 +93,3 @@ def _run(features: TextRows, texts: tw.Texts, Y: Any, cut: int) -> tuple[dict[st
     top = model.predict_topk(features.transform(texts[cut:]), 50)
     weights = model.label_weights().nnz * 8 / 1e6
     return {"columns": X.shape[1], "values": X.nnz / X.shape[0], "cpu": cost.cpu_seconds, "mb": weights}, top
-
-
-def _tibkat(language: str) -> Iterator[tuple[dict[str, str], list[str]]]:
-    path = _DATA / f"tibkat-{language}-train.jsonl.xz"
-    if not path.exists():
-        return
-    with lzma.open(path, "rt", encoding="utf-8") as file:
-        for line in file:
-            row = json.loads(line)
-            yield {"title": row["title"] or "", "abstract": row["abstract"] or ""}, row["labels"]
-
-
-def _wordnet() -> Iterator[tuple[dict[str, str], list[str]]]:
-    """Nouns: their words and glosses, labelled by every noun above them but the top five levels, which say nothing."""
-    if not (wordnet.FOLDER / "data.noun").exists():
-        return
-    nouns = wordnet.read_wordnet_nouns()
-    for noun in range(len(nouns.ids)):
-        labels = [nouns.ids[top] for top in nouns.ancestors(noun)[:-5]]
-        if labels:
-            yield {"words": " ".join(nouns.words[noun]), "gloss": nouns.glosses[noun]}, labels

@@ -1,0 +1,230 @@
+"""Which defaults serve many data sets, and what does each cost where it is wrong? ``python -m benchmarks generality``.
+
+Each setting of a family (``trees``, ``one-vs-rest``, ``tail``, ``forests``: words on the command line choose) is judged
+by cross-validation inside training rows, at most ``--rows 8000`` of each data set: EURLex-4K, Bibtex, Delicious,
+library records in English and German, WordNet's nouns and glosses, Debian's packages by their tags, and three shapes of
+``make_longtail``; one that is not at hand is left out and named. Printed are, for each metric, every setting's value on
+each set, its mean rank over the sets, and what it loses on average and at most against the best setting of each set.
+``--sets a,b`` takes some, ``--folds N`` judges N fifths in place of one. What was computed is kept in
+``benchmarks/results`` and not computed again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.stats import rankdata
+
+import tailwise as tw
+from benchmarks import corpora
+from benchmarks.harness import RESULTS, save_results
+from tailwise.display import Table
+from tailwise.label_lists import indicator
+from tailwise.measure import measured
+
+QUESTION = "Which defaults serve many data sets, and what does each cost where it is wrong?"
+METRICS = ("p@1", "p@3", "p@5", "psp@1", "psp@3", "psp@5")
+_FIFTHS = 5
+_ROWS = 8000
+
+
+class Setting(NamedTuple):
+    """A model, and what is changed of it once it is fitted: settings of prediction share a fit."""
+
+    make: Callable[[], Any]
+    changed: dict[str, Any] = {}
+
+
+def _trees() -> dict[str, Setting]:
+    found = {}
+    for negatives in ("beam", "siblings"):
+        for C in (0.5, 1.0, 2.0):
+            for power in (0.1, 0.2, 0.3, 0.5, 0.7, 1.0) if C == 1 else (0.3 if negatives == "beam" else 1.0,):
+                name = f"{negatives}, C {C:g}, path {power:g}"
+                found[name] = Setting(
+                    lambda n=negatives, C=C: tw.Bonsai(1, negatives=n, C=C, random_state=0), {"path_weight_": power}
+                )
+    return found
+
+
+def _one_vs_rest() -> dict[str, Setting]:
+    found = {f"C {C:g}": Setting(lambda C=C: tw.DiSMEC(C, random_state=0)) for C in (0.25, 0.5, 1.0, 2.0, 4.0)}
+    for scale in (0.3, 3.0):
+        found[f"C 1, bias {scale:g}"] = Setting(lambda s=scale: tw.DiSMEC(bias_scale=s, random_state=0))
+    return found
+
+
+def _tail() -> dict[str, Setting]:
+    found = {"DiSMEC": Setting(lambda: tw.DiSMEC(random_state=0))}
+    for weighting in ("tail", "convex", "steep"):
+        for C in (0.3, 1.0):
+            made = Setting(lambda w=weighting, C=C: tw.PWDiSMEC(C, weighting=w, random_state=0))
+            found[f"PWDiSMEC {weighting}, C {C:g}"] = made
+    return found
+
+
+def _forests() -> dict[str, Setting]:
+    return {
+        f"FastXML, leaves of {n}": Setting(lambda n=n: tw.FastXML(20, max_leaf=n, random_state=0))
+        for n in (3, 5, 10, 20)
+    }
+
+
+FAMILIES = {"trees": _trees, "one-vs-rest": _one_vs_rest, "tail": _tail, "forests": _forests}
+
+
+def _texts(records: corpora.Records, rows: int) -> tuple[Any, Any] | None:
+    found = list(records)
+    if not found:
+        return None
+    chosen = [found[i] for i in np.random.default_rng(0).permutation(len(found))[:rows]]
+    texts = tw.Texts({name: [fields[name] for fields, _ in chosen] for name in chosen[0][0]})
+    return tw.TextFeatures().fit_transform(texts), indicator([labels for _, labels in chosen])[0]
+
+
+def _arff(name: str, rows: int) -> tuple[Any, Any] | None:
+    path = corpora.DATA / f"{name}-train.arff.xz"
+    if not path.exists():
+        return None
+    data = tw.load_dataset(path)
+    return _cut(data.X_train, data.Y_train, rows)
+
+
+def _cut(X: Any, Y: Any, rows: int) -> tuple[Any, Any]:
+    chosen = np.sort(np.random.default_rng(0).permutation(X.shape[0])[:rows])
+    return X[chosen], Y[chosen]
+
+
+def _eurlex(rows: int) -> tuple[Any, Any]:
+    data = tw.load_dataset("eurlex-4k")
+    return _cut(data.X_train, data.Y_train, rows)
+
+
+def _longtail(rows: int, **shape: Any) -> tuple[Any, Any]:
+    data = tw.make_longtail(rows, test_fraction=0, random_state=7, **shape)
+    return data.X_train, data.Y_train
+
+
+SETS: dict[str, Callable[[int], tuple[Any, Any] | None]] = {
+    "eurlex": _eurlex,
+    "bibtex": lambda rows: _arff("bibtex", rows),
+    "delicious": lambda rows: _arff("delicious", rows),
+    "records-en": lambda rows: _texts(corpora.tibkat("en"), rows),
+    "records-de": lambda rows: _texts(corpora.tibkat("de"), rows),
+    "nouns": lambda rows: _texts(corpora.nouns(), rows),
+    "glosses": lambda rows: _texts(corpora.glosses(), rows),
+    "packages": lambda rows: _texts(corpora.packages(), rows),
+    "longtail": lambda rows: _longtail(rows, n_features=5000, n_labels=1000),
+    "longtail, short rows": lambda rows: _longtail(
+        rows, n_features=8000, n_labels=rows, labels_per_row=3.0, background_words=6.0
+    ),
+    "longtail, missing": lambda rows: _longtail(
+        rows, n_features=5000, n_labels=2000, labels_per_row=8.0, propensity=tw.JainPropensity(1.0, b=4.0)
+    ),
+}
+
+
+def main(arguments: list[str]) -> None:
+    options = {"--rows": str(_ROWS), "--folds": "1", "--sets": ",".join(SETS)}
+    wanted = []
+    given = iter(arguments)
+    for word in given:
+        if word in options:
+            options[word] = next(given)
+        else:
+            wanted.append(word)
+    rows, folds = int(options["--rows"]), int(options["--folds"])
+    names = [name.strip() for name in options["--sets"].split(",")] if "--sets" in arguments else list(SETS)
+    path = RESULTS / f"generality-{rows}.jsonl"
+    kept = _read(path)
+    for family in wanted or list(FAMILIES):
+        settings = FAMILIES[family]()
+        values: dict[str, dict[str, dict[str, float]]] = {}
+        for name in names:
+            found = _judge(name, SETS[name], family, settings, rows, folds, kept, path)
+            if found is None:
+                print(f"{name} is not at hand; it was not measured")
+            else:
+                values[name] = found
+        _print(family, list(settings), values)
+        save_results(f"generality-{family}", {"rows": rows, "folds": folds, "values": values})
+
+
+def _read(path: Any) -> dict[tuple[str, ...], dict[str, float]]:
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {tuple(entry["key"]): entry["values"] for entry in map(json.loads, lines)}
+
+
+def _judge(
+    name: str,
+    load: Callable[[int], tuple[Any, Any] | None],
+    family: str,
+    settings: dict[str, Setting],
+    rows: int,
+    folds: int,
+    kept: dict[tuple[str, ...], dict[str, float]],
+    path: Any,
+) -> dict[str, dict[str, float]] | None:
+    """Each setting's metrics on a data set, means over the fifths that are judged."""
+    data: tuple[Any, Any] | None = None
+    for fold in range(folds):
+        missing = [setting for setting in settings if (name, family, setting, str(fold)) not in kept]
+        if not missing:
+            continue
+        data = data or load(rows)
+        if data is None:
+            return None
+        for setting, values in _fold(*data, fold, {one: settings[one] for one in missing}):
+            kept[name, family, setting, str(fold)] = values
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a") as file:
+                file.write(json.dumps({"key": [name, family, setting, str(fold)], "values": values}) + "\n")
+            print(f"  {name:22} {setting:32} " + "  ".join(f"{m} {values[m]:5.2f}" for m in values), flush=True)
+    parts = {one: [kept[name, family, one, str(fold)] for fold in range(folds)] for one in settings}
+    return {one: {m: float(np.mean([part[m] for part in found])) for m in found[0]} for one, found in parts.items()}
+
+
+def _fold(X: Any, Y: Any, fold: int, settings: dict[str, Setting]) -> Iterator[tuple[str, dict[str, float]]]:
+    judged = np.random.default_rng(1).permutation(X.shape[0]) % _FIFTHS == fold
+    Y = sparse.csr_array(Y)
+    seen = np.flatnonzero(np.diff(Y[~judged].tocsc().indptr))
+    Y = sparse.csr_array(Y[:, seen])
+    propensity = tw.JainPropensity().fit(Y[~judged])
+    fitted: dict[str, tuple[Any, float]] = {}
+    for name, setting in settings.items():
+        made = setting.make()
+        key = repr(made)
+        if key not in fitted:
+            fitted.clear()
+            with measured() as cost:
+                model = made.fit(X[~judged], Y[~judged])
+            fitted[key] = (model, cost.cpu_seconds)
+        model, seconds = fitted[key]
+        for attribute, value in setting.changed.items():
+            setattr(model, attribute, value)
+        top = model.predict_topk(X[judged], 5)
+        result = tw.evaluate(Y[judged], top, METRICS, propensity=propensity, confidence=None)
+        yield name, {metric: result[metric].value for metric in METRICS} | {"CPU-s": seconds}
+
+
+def _print(family: str, settings: list[str], values: dict[str, dict[str, dict[str, float]]]) -> None:
+    for metric in METRICS:
+        table = np.array([[values[name][setting][metric] for name in values] for setting in settings])
+        ranks = np.mean([rankdata(-column, method="average") for column in table.T], axis=0)
+        lost = table.max(0) - table
+        rows = [
+            [
+                setting,
+                *(f"{value:.1f}" for value in line),
+                f"{rank:.1f}",
+                f"{line_lost.mean():.2f}",
+                f"{line_lost.max():.2f}",
+            ]
+            for setting, line, rank, line_lost in zip(settings, table, ranks, lost, strict=True)
+        ]
+        header = [metric, *values, "mean rank", "mean loss", "worst loss"]
+        print(Table(f"{family}: {metric}, by cross-validation inside training rows", header, rows), "\n")
