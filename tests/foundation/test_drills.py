@@ -51,14 +51,16 @@ def test_an_abuse_that_ends_in_a_foreign_error_or_a_wrong_answer_is_seen(monkeyp
         abuse._checked(wrong, 3)
 
 
-def test_a_killed_command_leaves_the_old_or_the_new(tmp_path):
-    for seed, table in enumerate(verbs.TABLES):
-        verbs.write_table(tmp_path / f"{table}.csv", random.Random(seed))
-    convert = next(verb for verb in verbs.VERBS if verb.name == "convert")
-    outcome = verbs._kill(convert, 2, tmp_path)
-    assert outcome.passed and outcome.intact == 2
-    (tmp_path / "rows.txt.xz").write_bytes(b"half")
-    assert verbs._judged(convert.identity, tmp_path / "rows.txt.xz", {"another"})[0] == "broken"
+@pytest.mark.parametrize("name", ["convert", "convert to mapped rows"])
+def test_a_killed_command_leaves_the_old_or_the_new(name, tmp_path):
+    verbs.prepare(tmp_path)
+    verb = next(verb for verb in verbs.VERBS if verb.name == name)
+    outcome = verbs.kill(verb, 5, tmp_path)
+    assert outcome.passed and outcome.intact == 5
+    for file in [tmp_path / verb.out, *(tmp_path / verb.out).glob("*")]:
+        if file.is_file():
+            file.write_bytes(b"half")
+    assert verbs._judged(verb.identity, tmp_path / verb.out, {"another"})[0] == "broken"
 
 
 def test_a_killed_reviewer_loses_no_answer(tmp_path):

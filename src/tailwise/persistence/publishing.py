@@ -1,7 +1,7 @@
 """Putting new files into a folder that others may be reading, in one step as they see it.
 
-The folder has a description that lists its files, and every file has the first digits of its sha256 in its name: files of
-different content never share one. So the old files and the new ones lie side by side until the description is swapped.
+The folder has a description that lists its files, and every file has the first digits of its sha256 in its name: files
+of different content never share one. So old files and new ones lie side by side until the description is swapped.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tailwise.persistence.manifest import file_digest
 def publish(
     scratch: Path, path: Path, files: Mapping[str, str], *, description: str, ours: re.Pattern[str], listed: set[str]
 ) -> None:
-    """Put ``description`` and ``files`` (name to sha256), which are in ``scratch``, under ``path``, whole or not at all.
+    """Put ``description`` and ``files`` (name to sha256), which are in ``scratch``, under ``path``: all or none.
 
     Of what lies there, the files that the replaced description ``listed`` go, and those that a killed writer left:
     ``ours`` tells them by their names, and their digest, its first group, by their contents. The caller holds the lock.
