@@ -336,10 +336,15 @@ def test_changes_change():
         (lambda made: made.__dict__.update(best_epoch_=7), r"best_epoch_=7 is outside \[0, 1\]"),
         (lambda made: made.__dict__.update(history_=[]), "history_ has 0 epochs, not 1"),
         (lambda made: made.best_.update(labels=made.best_["labels"][:-1]), "checkpoint's best_ is not of this run"),
-        (lambda made: made.parameters_.pop("labels"), "checkpoint's parameters_ is not of this run"),
+        (
+            lambda made: [part.pop("labels") for part in (made.parameters_, made.best_)],
+            "checkpoint's parameters_ is not of this run",
+        ),
+        (lambda made: made.__dict__.pop("best_"), "best_ is a NoneType, not a dict"),
+        (lambda made: [made.__dict__.pop(name) for name in list(made.__dict__) if name[-1] == "_"], "holds no epoch"),
         (lambda made: made.optimizer_.pop("steps"), "checkpoint's optimizer_ is not of this run"),
     ],
-    ids=["epoch", "history", "best", "parameters", "optimizer"],
+    ids=["epoch", "history", "best", "parameters", "no best", "nothing", "optimizer"],
 )
 def test_a_checkpoint_that_lies(change, message, tmp_path):
     pytest.importorskip("torch")
