@@ -1,6 +1,7 @@
 """X and Y in files of their own: the repository's "LF" form and PECOS's matrices."""
 
 import gzip
+import zipfile
 
 import numpy as np
 import pytest
@@ -100,3 +101,18 @@ def test_half_a_pair_is_refused(tmp_path):
     with pytest.raises(DataFormatError, match=r"one matrix; expected X and Y side by side"):
         load_dataset(tmp_path / "X.trn.npz")
     assert read_matrix(tmp_path / "X.trn.npz").shape == (2, 2)
+
+
+def test_a_damaged_matrix_is_refused_whatever_its_header_says(tmp_path):
+    path = tmp_path / "X.trn.npz"
+    sparse.save_npz(path, sparse.csr_array(np.eye(2)), compressed=False)
+    with zipfile.ZipFile(path) as packed:
+        parts = {name: packed.read(name) for name in packed.namelist()}
+    for damage in (b"'shape", b"(("):
+        with zipfile.ZipFile(path, "w") as packed:
+            for name, content in parts.items():
+                packed.writestr(
+                    name, content.replace(b"'shape'", damage.ljust(7)) if name == "indices.npy" else content
+                )
+        with pytest.raises(DataFormatError, match="damaged or foreign data"):
+            read_matrix(path)

@@ -6,9 +6,13 @@ import shutil
 import numpy as np
 import pytest
 
-from drills import abuse, answers, harness, inject, verbs
+from drills import abuse, answers, formats, harness, inject, readers, verbs
 from drills.harness import Outcome
 from drills.zoo import MODELS
+from tailwise import data
+from tailwise.data import locate
+from tailwise.errors import DataFormatError
+from tailwise.vocabulary import reading
 
 
 def test_every_drill_can_be_run_by_name():
@@ -30,6 +34,46 @@ def test_every_drill_can_be_run_by_name():
     for name, module in drills.items():
         assert 0 < module.MODEST <= module.COUNT, name
         assert module.__doc__.splitlines()[0].endswith("?"), name
+
+
+def test_every_format_is_read_by_the_drills():
+    by_name = {reader.name: reader for reader in formats.readers()}
+    # Mapped rows are a folder, which the drill "damage" has.
+    assert set(locate.FORMATS) - {"rows"} <= set(by_name)
+    skos = {"turtle": "skos", "ntriples": "skos ntriples", "xml": "skos xml", "jsonld": "skos json-ld"}
+    assert {skos.get(kind, f"vocabulary {kind}") for kind in reading.FORMATS} <= set(by_name)
+    tables = {"read_records", "read_texts", "read_libsvm_files", "read_xmc_split"}  # other ways to the same readers
+    called = {
+        name.removeprefix("read_").replace("_", " ") for name in set(data.__all__) - tables if name[:5] == "read_"
+    }
+    assert called - {"mulan labels"} <= set(by_name) and "mulan xml" in by_name
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_changed_files_are_read_as_the_twins_read_them_or_refused(tmp_path):
+    for outcome in readers.drill(25, tmp_path):
+        assert outcome.passed and outcome.intact, str(outcome)
+
+
+def test_a_reader_that_reads_otherwise_or_does_not_say_where_is_seen(tmp_path):
+    reader = next(reader for reader in formats.readers() if reader.name == "names")
+    path = tmp_path / "file.txt"
+    path.write_bytes(reader.seed)
+
+    def refuse(error):
+        def read(path):
+            raise error
+
+        return read
+
+    for read, why in (
+        (lambda path: ["law"], "read otherwise"),
+        (refuse(KeyError("x")), "KeyError"),
+        (refuse(DataFormatError(path, 1, "a", "b")), "refused what can be read"),
+        (refuse(DataFormatError(path, None, "a", "b")), "no file, or no line"),
+    ):
+        kind, said = readers.judge(reader._replace(read=read), path)
+        assert kind == "broken" and why in said
 
 
 @pytest.mark.filterwarnings("ignore")

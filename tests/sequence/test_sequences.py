@@ -17,7 +17,7 @@ from tailwise import (
     learn_word_vectors,
     read_word_vectors,
 )
-from tailwise.errors import DataFormatError, InvalidInput, TailwiseError, ModelFileError, NotFitted
+from tailwise.errors import DataFormatError, InvalidInput, ModelFileError, NotFitted, TailwiseError
 from tailwise.label_lists import indicator
 from tailwise.sequence.tokens import Tokens
 from tailwise.sequence.vectors import token_counts, token_vectors

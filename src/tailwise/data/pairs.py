@@ -7,6 +7,7 @@ The repository writes ``rows columns`` and then ``index:value index:value`` for 
 from __future__ import annotations
 
 import re
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterable
@@ -37,6 +38,8 @@ _FOREIGN = (
     ArithmeticError,
     NotImplementedError,
     RuntimeError,
+    SyntaxError,
+    tokenize.TokenError,
 )
 
 
