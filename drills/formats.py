@@ -317,7 +317,7 @@ def _skos_twin(data: bytes, format: str = "turtle") -> Any:
     import rdflib
 
     logging.getLogger("rdflib").setLevel(logging.CRITICAL)
-    text = data.decode().removeprefix("\ufeff")
+    text = naive.text_of(data)
     if format == "xml":
         # What it declares is not looked at: the text is decoded already.
         text = re.sub(r"^\s*<\?xml[^>]*\?>", "", text)
@@ -373,10 +373,10 @@ def _arff_twin(data: bytes) -> Any:
 def _parquet_twin(data: bytes) -> Any:
     with parquet.ParquetFile(io.BytesIO(data)) as file:
         names = file.schema_arrow.names
-        rows = file.read(["text", "labels"]).to_pylist()
+        rows = file.read([name for name in names if name.strip().casefold() in ("text", "labels")]).to_pylist()
     if not rows or len(set(names)) < len(names):
         raise ValueError("no row, or columns of the same name")
-    return [naive._record(row) for row in rows]
+    return naive.records(rows)
 
 
 DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException, ArithmeticError)

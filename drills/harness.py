@@ -91,6 +91,14 @@ def available() -> dict[str, ModuleType]:
     return {name: module for name, module in modules.items() if hasattr(module, "drill")}
 
 
+def wanted(name: str) -> bool:
+    """Whether the part of a drill that has this name is to be run; the command line may say which are."""
+    return not only or name in only
+
+
+only: set[str] = set()
+
+
 def run(name: str, module: ModuleType, count: int) -> bool:
     """Run one drill in a folder of its own and print its figures; returns whether it passed."""
     print(f"{name}: {(module.__doc__ or '').splitlines()[0]}")

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from drills.formats import DAMAGED, Reader, readers, same
-from drills.harness import Outcome
+from drills.harness import Outcome, wanted
 from tailwise.errors import DataFormatError, TailwiseError
 
 COUNT = 20_000
@@ -38,6 +38,8 @@ def drill(count: int, folder: Path) -> Iterator[Outcome]:
     """Each reader with ``count`` changed files."""
     warnings.filterwarnings("ignore", ".*features are taken to count from 1")
     for reader in readers():
+        if not wanted(reader.name):
+            continue
         outcome = Outcome(reader.name)
         for number in range(count):
             chance = random.Random(f"{reader.name} {number}")

@@ -21,7 +21,7 @@ from tailwise.by_size import BySize
 from tailwise.embedding import BinaryNetwork
 from tailwise.embedding.checkpoint import Checkpoint
 from tailwise.embedding.index import LabelIndex
-from tailwise.errors import MissingExtra
+from tailwise.errors import InvalidInput, MissingExtra
 from tailwise.label_lists import indicator
 from tailwise.persistence import Saveable
 from tailwise.propensity import (
@@ -241,7 +241,9 @@ def answers(model: Any) -> list[np.ndarray]:
         names += [*model.preferred_names(), *model.updated(model).ids, model.find("also law") or "", model.summary()]
         return [np.array([len(name) for name in names]), model.broader, model.deprecated]
     if isinstance(model, BySize):
-        return [np.array([model.for_size(80, 12, 400).minutes])]
+        # Without a fitted state parameters are checked when they are used, as in fit.
+        with suppress(InvalidInput):
+            return [np.array([model.for_size(80, 12, 400).minutes])]
     if isinstance(model, Checkpoint) and hasattr(model, "epoch_"):
         return [np.array([model.epoch_, model.best_epoch_, model.seed])]
     if not hasattr(model, "_check_is_fitted"):
@@ -272,12 +274,16 @@ def answers(model: Any) -> list[np.ndarray]:
     if isinstance(model, tw.SentenceVectors):
         return [np.array([len(name) for name in model.get_feature_names_out()])]
     if isinstance(model, tw.GivenVectors):
-        return [model.transform(_with_vectors(min(model.dim_, 1000))).toarray()]
+        return _parts(model.transform(_with_vectors(model.dim_)))
     if isinstance(model, tw.TextFeatures | tw.TextParts | tw.Sequences | tw.LabelMatcher):
-        return [model.transform(TEXTS).toarray(), np.array([len(name) for name in model.get_feature_names_out()])]
+        return [*_parts(model.transform(TEXTS)), np.array([len(name) for name in model.get_feature_names_out()])]
     X = rows_for(model.n_features_in_)
     model.explain(X[[0]], 0)
     return [model.log_scores(X, np.zeros((X.shape[0], 1), int) + min(3, model.offsets_.size - 1))]
+
+
+def _parts(X: sparse.csr_array) -> list[np.ndarray]:
+    return [X.data, X.indices, X.indptr, np.array(X.shape)]
 
 
 def _checked(top: tw.TopK, n_labels: int) -> list[np.ndarray]:

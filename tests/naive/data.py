@@ -294,15 +294,24 @@ def parse_jsonl(data):
             json.dumps(row, ensure_ascii=False).encode()
         except RecursionError as error:
             raise ValueError("too deep") from error
-        rows.append(_record(row))
-    return rows
+        _require(isinstance(row, dict), row)
+        rows.append(row)
+    return records(rows)
+
+
+def records(rows):
+    """(text, labels) of each row, a dict; the first one has the names of the columns."""
+    columns = {_plain_name(list(rows[0]), name): name for name in rows[0]}
+    _require({"text", "labels"} <= set(columns), columns)
+    return [
+        _record({plain: row[columns[plain]] for plain in ("text", "labels") if columns[plain] in row}) for row in rows
+    ]
 
 
 def parse_delimited(data, delimiter):
     """(text, labels) of each row of CSV or TSV."""
-    rows = delimited_rows(data, delimiter)
-    names = [_plain_name(rows[0], name) for name in rows[0]]
-    return [_record(dict(zip(names, row, strict=True))) for row in rows[1:]]
+    names, *rows = delimited_rows(data, delimiter)
+    return records([dict(zip(names, row, strict=True)) for row in rows])
 
 
 def delimited_rows(data, delimiter):
@@ -348,9 +357,19 @@ def _plain_name(names, name):
     return plain
 
 
+def text_of(data):
+    """A file as text: UTF-8, or UTF-16 where a mark says so; what looks like UTF-16 without one is refused."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16").removeprefix("\ufeff")
+    _require(
+        [place for place in range(min(8, len(data))) if not data[place]] not in ([0, 2, 4, 6], [1, 3, 5, 7]), "wide"
+    )
+    return data.decode().removeprefix("\ufeff")
+
+
 def parse_names(data):
     """Names, one a line."""
-    lines = data.decode("utf-8-sig").split("\n")
+    lines = text_of(data).split("\n")
     lines = lines[:-1] if lines[-1] == "" else lines
     return [line.removesuffix("\r") for line in lines]
 
@@ -382,7 +401,7 @@ def parse_annif(data):
 def parse_vocabulary_tsv(data):
     """Lines ``uri⇥label[⇥notation]`` as (uri, label, notation) triples."""
     concepts = {}
-    for line in data.decode().removeprefix("\ufeff").split("\n"):
+    for line in text_of(data).split("\n"):
         if not line.strip():
             continue
         uri, *rest = (cell.strip() for cell in line.removesuffix("\r").split("\t"))
@@ -401,7 +420,7 @@ def parse_matrix(data):
     fields = lines[0].split()
     _require(len(fields) == 2 and all(field.isdigit() for field in fields), fields)
     n_rows, n_columns = map(int, fields)
-    _require(n_rows <= _LARGEST_INDEX and 0 < n_columns <= _MOST_COLUMNS, fields)
+    _require(n_rows <= _LARGEST_INDEX and n_columns <= _MOST_COLUMNS, fields)
     return _announced([parse_row(line, n_columns, 0) for line in lines[1:]], n_rows), n_columns, 0
 
 
@@ -447,7 +466,7 @@ def parse_keys(data):
 
 def parse_vocabulary_json(data):
     """Names by id, from an object, or from lines with a title each, whose ids are their numbers."""
-    text = data.decode().removeprefix("\ufeff")
+    text = text_of(data)
     try:
         found = json.loads(text)
     except json.JSONDecodeError as error:
@@ -466,7 +485,7 @@ def parse_vocabulary_json(data):
 
 def parse_vocabulary_csv(data):
     """Names by uri: (name, language) pairs of the columns ``label_xx``."""
-    names, *rows = delimited_rows(data, ",")
+    names, *rows = delimited_rows(text_of(data).encode(), ",")
     languages = [name for name in names if name.startswith("label_")]
     _require("uri" in names and languages, names)
     found = {}
@@ -550,7 +569,7 @@ def _unescaped(text, allowed):
 
 def parse_ntriples(data):
     """Triples of (kind, text, language), term by term."""
-    for line in data.decode().removeprefix("\ufeff").split("\n"):
+    for line in text_of(data).split("\n"):
         line, at, terms = line.removesuffix("\r"), 0, []
         while line[at : at + 1] in (" ", "\t"):
             at += 1

@@ -128,6 +128,7 @@ BAD = {
     "relative.nt": ("<b> <a:c> <a:d> .\n", "line 1"),
     "half.nt": ('<a:b> <a:c> "\\ud800" .\n', "line 1"),
     "half.ttl": (f'<a:b> a <{SKOS}Concept> ; <{SKOS}prefLabel> "\\ud800" .\n', "a lone surrogate"),
+    "open.ttl": ("@prefix a: <http://a> .\na:b a:c 'x\" ; a:c a:d .\n", "line 2"),
     "unnamed.ttl": (f'[] a <{SKOS}Concept> ; <{SKOS}prefLabel> "x" .\n', "a skos:Concept without a URI"),
     "bracket.rdf": (
         "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'\nxmlns:a='http://[/'><a:b/></rdf:RDF>",

@@ -10,6 +10,8 @@ import numpy as np
 from tailwise.data.files import check_file
 from tailwise.errors import DataFormatError, InvalidInput
 
+LONGEST = 1 << 16
+"""How many numbers a vector may have."""
 _ROWS_A_BLOCK = 4096
 # What numpy raises for a header that is none.
 _FOREIGN = (ValueError, OSError, EOFError, SyntaxError, TypeError, OverflowError, MemoryError, tokenize.TokenError)
@@ -35,6 +37,8 @@ def check_vectors(vectors: np.ndarray, n_rows: int, name: str = "vectors") -> np
     """``vectors`` where they are finite numbers, a row for each of ``n_rows`` texts."""
     if vectors.ndim != 2 or vectors.dtype.kind not in "fiu" or not vectors.shape[1]:
         raise InvalidInput(f"{name} holds {vectors.dtype} of shape {vectors.shape}; it must be numbers, a row a text")
+    if vectors.shape[1] > LONGEST:
+        raise InvalidInput(f"{name} has {vectors.shape[1]:,} numbers a text; at most {LONGEST:,} are taken")
     if len(vectors) != n_rows:
         raise InvalidInput(f"{name} has {len(vectors):,} rows but there are {n_rows:,} texts; make a row for each text")
     for first in range(0, n_rows, _ROWS_A_BLOCK):

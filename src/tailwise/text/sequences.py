@@ -18,6 +18,7 @@ from tailwise.persistence.checks import check_kind
 from tailwise.text.features import TextFeatures
 from tailwise.text.rows import CountOrShare, Groups, KnownLabels, TextRows
 
+_LONGEST = 1 << 16
 _BLOCK_BYTES = 1 << 22
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
@@ -31,7 +32,7 @@ class Sequences(TextRows):
     Parameters
     ----------
     max_length : int, default=256
-        Words a text at most.
+        Words a text at most; no more than 65,536.
     min_df : int or float, default=2
         Leave out words that come in fewer training texts (a float is a share of the texts).
     max_words : int or None, default=50000
@@ -53,7 +54,7 @@ class Sequences(TextRows):
     """
 
     _parameters = {
-        "max_length": Integer(low=1),
+        "max_length": Integer(low=1, high=_LONGEST),
         "min_df": CountOrShare(),
         "max_words": OrNone(Integer(low=1, high=2**24)),
         "lowercase": Flag(),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
+import traceback
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -286,7 +287,13 @@ def _line_of(error: Exception, text: str) -> int | None:
     # Of a wrong value rdflib says only which.
     quoted = re.search(r"'([^']+)'", str(error))
     at = text.find(quoted[1]) if quoted else -1
-    return None if at < 0 else text.count("\n", 0, at) + 1
+    if at >= 0:
+        return text.count("\n", 0, at) + 1
+    # What it did not foresee: its parser of Turtle counts lines.
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if isinstance(lines := getattr(frame.f_locals.get("self"), "lines", None), int):
+            return lines + 1
+    return None
 
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
