@@ -83,6 +83,8 @@ def test_stored_zeros_of_y_are_no_labels(tmp_path):
     [
         ("trn_X_Y.txt", "2 5\n\n\n", r"trn_X_Y.txt, line 1: found 2 rows; expected 3, as trn_X_Xf.txt has"),
         ("trn_X_Y.txt", "3 5 1\n", r"trn_X_Y.txt, line 1: found '3 5 1'; expected the header 'rows columns'"),
+        ("trn_X_Y.txt", f"3 5{' ' * 200}x\n5:1\n\n\n", r"trn_X_Y.txt, line 1"),
+        ("trn_X_Y.txt", f"3 {'5' * 30}\n5:1\n\n\n", r"trn_X_Y.txt, line 1"),
         ("trn_X_Y.txt", "3 5\n5:1\n\n\n", r"trn_X_Y.txt, line 2: .*from 0 to 4"),
         ("trn_X_Y.txt", "3 5\n1,2 3:1\n\n\n", r"trn_X_Y.txt, line 2"),
         ("trn_X_Y.txt", "3 5\n1:1\n", r"trn_X_Y.txt, line 2: found the end of the file"),

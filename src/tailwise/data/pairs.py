@@ -94,8 +94,10 @@ def read_matrix(path: str | Path, *, duplicates: str = "refuse", n_jobs: int | N
     if path.suffix.lower() == ".npz":
         return read_npz(path)[0]
     line, blocks = rows.first_line(path)
-    fields = line[:100].split()
-    if len(fields) != 2 or not all(field.isdigit() and int(field) <= rows.LARGEST_INDEX for field in fields):
+    fields = line.split(None, 2)
+    if len(fields) != 2 or not all(field.isdigit() and len(field) < 100 for field in fields):
+        raise DataFormatError(path, 1, shown(line.strip()) if line else "an empty file or line", _HEADER)
+    if max(map(int, fields)) > rows.LARGEST_INDEX:
         raise DataFormatError(path, 1, shown(line.strip()) if line else "an empty file or line", _HEADER)
     n_rows, n_columns = map(int, fields)
     rows.check_width(path, 1, n_columns, "column")
