@@ -108,7 +108,7 @@ def parse_xmc(data):
     lines = _byte_lines(data)
     _require(lines, "empty")
     fields = lines[0].split()
-    _require(len(fields) == 3 and all(field.isdigit() for field in fields), fields)
+    _require(len(fields) == 3 and all(field.isdigit() and len(field) <= 100 for field in fields), fields)
     n_rows, n_features, n_labels = map(int, fields)
     _require(n_rows <= _LARGEST_INDEX and 0 < n_features <= _MOST_COLUMNS and 0 < n_labels <= _MOST_COLUMNS, fields)
     return _announced([parse_row(line, n_features, n_labels) for line in lines[1:]], n_rows), n_features, n_labels
@@ -418,7 +418,7 @@ def parse_matrix(data):
     lines = _byte_lines(data)
     _require(lines, "empty")
     fields = lines[0].split()
-    _require(len(fields) == 2 and all(field.isdigit() for field in fields), fields)
+    _require(len(fields) == 2 and all(field.isdigit() and len(field) <= 100 for field in fields), fields)
     n_rows, n_columns = map(int, fields)
     _require(n_rows <= _LARGEST_INDEX and n_columns <= _MOST_COLUMNS, fields)
     return _announced([parse_row(line, n_columns, 0) for line in lines[1:]], n_rows), n_columns, 0
