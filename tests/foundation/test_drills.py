@@ -2,11 +2,12 @@
 
 import random
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from drills import abuse, answers, formats, harness, inject, readers, verbs
+from drills import abuse, answers, damage, formats, harness, inject, readers, verbs
 from drills.harness import Outcome
 from drills.zoo import MODELS
 from tailwise import data
@@ -29,6 +30,7 @@ def test_every_drill_can_be_run_by_name():
         "abuse",
         "inject",
         "answers",
+        "damage",
         "distributed",
     } <= set(drills)
     for name, module in drills.items():
@@ -112,6 +114,21 @@ def test_a_killed_reviewer_loses_no_answer(tmp_path):
     assert outcome.passed and outcome.intact == 3, outcome
     assert answers._judged(tmp_path / "audit", {10**9}) == ("broken", "1 acknowledged answers are lost")
     assert answers._judged(tmp_path / "nothing", set())[0] == "broken"
+
+
+def test_a_damaged_store_is_refused_or_mended(tmp_path):
+    outcomes = {outcome.name: outcome for outcome in damage.drill(15, tmp_path)}
+    assert all(outcome.passed and outcome.tried == 15 for outcome in outcomes.values()), [*map(str, outcomes.values())]
+    assert outcomes["rows"].refused == 15 and outcomes["run"].intact
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "a").write_bytes(b"abc")
+    shutil.copytree(tmp_path / "store", tmp_path / "good")
+    for read, why in (
+        (lambda path: b"".join(map(Path.read_bytes, path.iterdir())), "other numbers"),
+        (lambda path: 1 / 0, "ZeroDiv"),
+    ):
+        kind, said = damage.flipped(tmp_path / "store", tmp_path / "good", read, b"abc", random.Random(0))
+        assert kind == "broken" and why in said
 
 
 def test_a_page_that_forgets_to_quote_is_seen(tmp_path):
