@@ -234,6 +234,13 @@ def saveable_classes() -> list[type]:
     return sorted(found, key=lambda kind: kind.__qualname__)
 
 
+def models_of_rows() -> list[str]:
+    """The names of all that learns from any sparse rows and labels, such as :func:`rows` are."""
+    models = {kind.__name__ for kind in saveable_classes() if issubclass(kind, XMCModel)}
+    # It learns from what a LabelMatcher found alone.
+    return [name for name in MODELS if name.split()[0] in models - {"MatchedNames"}]
+
+
 def answers(model: Any) -> list[np.ndarray]:
     """What a model answers, by every way it can be asked; a wrong TopK raises an AssertionError."""
     if isinstance(model, tw.Vocabulary):
