@@ -1,6 +1,6 @@
 """Would a release work where it is installed? ``make release-check`` builds it, installs it and uses it.
 
-For every Python found, and for no extra and each extra alone: the wheel in an empty environment under
+For every Python found, and for no extra and each extra alone: the wheel in an environment of its own under
 ``constraints.txt``, nothing installed that is not pinned or whose file has another sha256 than ``hashes.txt`` says, and
 a few records trained on, suggested for and judged through the command, outside of the source tree. Once: the metadata
 (twine), the wheel's contents, the source (bandit), the licences of all that was installed. The exit status is 1 where
@@ -80,14 +80,25 @@ def run(*command: object, cwd: Path | None = None) -> str:
 def environment(python: str, folder: Path, *requirements: object, under_pins: bool = True) -> Path:
     """A new environment with these installed, under the constraints where all is pinned; returns its commands."""
     run(python, "-m", "venv", folder)
-    commands, report = folder / "bin", folder / "report.json"
-    pip = (commands / "python", "-m", "pip", "--disable-pip-version-check", "--quiet")
+    install(folder / "bin", *requirements, under_pins=under_pins)
+    return folder / "bin"
+
+
+def install(commands: Path, *requirements: object, under_pins: bool = True) -> list[str]:
+    """Install these into an environment; returns what came in by it."""
+    report = commands.parent / "report.json"
     under = ("--constraint", ROOT / "constraints.txt") if under_pins else ()
-    run(*pip, "install", "--report", report, *under, *requirements)
-    run(*pip, "check")
+    pip(commands, "install", "--report", report, *under, *requirements)
+    pip(commands, "check")
+    done = json.loads(report.read_text(encoding="utf-8"))
     if under_pins:
-        _files.update(installed_files(json.loads(report.read_text(encoding="utf-8"))))
-    return commands
+        _files.update(installed_files(done))
+    return [installed["metadata"]["name"] for installed in done["install"]]
+
+
+def pip(commands: Path, *arguments: object) -> None:
+    """Run the environment's pip."""
+    run(commands / "python", "-m", "pip", "--disable-pip-version-check", "--quiet", *arguments)
 
 
 _files: dict[str, str] = {}
@@ -220,6 +231,31 @@ def use(commands: Path, folder: Path, wheel: Path, extra: str | None) -> None:
         run(commands / "python", "-c", TRY_EXTRA[extra], cwd=folder)
 
 
+def check_installed(python: str, place: Path, wheel: Path, extra: str | None) -> dict[str, tuple[str, str]]:
+    """Install the wheel, use it, and take away again what an extra brought; returns versions and licences by name.
+
+    The environment in ``place`` is made without extras, and each comes into it alone: so kernels compile once.
+    """
+    if extra in HOSTS:
+        commands = environment(python, place.with_name(f"{place.name}-{extra}"), f"{wheel}[{extra}]", under_pins=False)
+        use(commands, place.with_name(f"{place.name}-{extra}-use"), wheel, extra)
+        shutil.rmtree(commands.parent)
+        return {}
+    commands = place / "bin"
+    if extra is None:
+        environment(python, place, wheel)
+        added = []
+    else:
+        added = install(commands, f"{wheel}[{extra}]")
+    try:
+        found = check_pins(commands)
+        use(commands, place.with_name(f"{place.name}-{extra or 'plain'}-use"), wheel, extra)
+    finally:
+        if added:
+            pip(commands, "uninstall", "--yes", *added)
+    return found
+
+
 def main() -> int:
     """Run every check and print one line for each."""
     extras = [name for name in PROJECT["optional-dependencies"] if name not in FOR_DEVELOPERS]
@@ -239,18 +275,16 @@ def main() -> int:
         run(tools / "bandit", "--quiet", "--recursive", "--configfile", ROOT / "pyproject.toml", ROOT / "src")
         print("bandit: nothing in src that is not argued for", flush=True)
         for python in wanted.python or pythons():
-            for extra in [None, *(name for name in extras if name not in wanted.skip)]:
+            place = folder / Path(python).name
+            kinds = [None, *(name for name in extras if name not in wanted.skip)]
+            for extra in kinds:
                 what = f"{Path(python).name}, {f'extra {extra}' if extra else 'no extras'}"
-                place = folder / normal(what.replace(",", "").replace(" ", "-"))
                 try:
-                    wanted_wheel = f"{wheel}[{extra}]" if extra else wheel
-                    commands = environment(python, place, wanted_wheel, under_pins=extra not in HOSTS)
-                    licences |= check_pins(commands) if extra not in HOSTS else {}
-                    use(commands, folder / f"{place.name}-use", wheel, extra)
+                    licences |= check_installed(python, place, wheel, extra)
+                    print(f"{what}: works", flush=True)
                 except Failed as error:
                     failures.append(f"{what}: {error}")
-                print(f"{what}: {'failed' if failures and failures[-1].startswith(what) else 'works'}", flush=True)
-                shutil.rmtree(place, ignore_errors=True)
+                    print(f"{what}: failed", flush=True)
     known = known_hashes()
     if wanted.write_hashes:
         check_hashes({file: sha256 for file, sha256 in _files.items() if file in known}, known)
