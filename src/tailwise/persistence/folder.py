@@ -65,7 +65,7 @@ def load(path: str | Path, *, verify: bool = True) -> Any:
 
     Every class checks what comes back before a kernel sees it: shapes, indices within range, finite numbers. That
     reads each array once, block by block and without a copy: about 10 ms for 100 MB, plus what the disk takes
-    (``python -m benchmarks opening``). ``verify=True`` compares the sha256 of every file too, which takes some ten
+    (``python -m benchmarks checking``). ``verify=True`` compares the sha256 of every file too, which takes some ten
     times as long; ``verify=False`` takes wrong numbers that do no harm.
 
     While another process saves a model there, the old one or the new one is opened.

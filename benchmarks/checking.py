@@ -1,10 +1,11 @@
-"""What does it cost to open a model that nobody vouches for?
+"""What do the checks of models and of matrices cost?
 
-``python -m benchmarks opening [megabytes …]``
+``python -m benchmarks checking [megabytes …]``
 
 Models of neighbours of these sizes are saved and opened, each in a process of its own: without the checks of what
 arrays hold, with them (``verify=False``), and with the digests of all files too, the default. The files are in the page
-cache. CPU-seconds, and the memory that opening took beside the mapped files.
+cache. CPU-seconds, and the memory that opening took beside the mapped files. Then the pass that looks at every index
+and value of a matrix before a model takes it, by numbers of rows of 100 values.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +23,7 @@ from scipy import sparse
 
 from benchmarks.harness import save_results
 
-QUESTION = "What does it cost to open a model that nobody vouches for?"
+QUESTION = "What do the checks of models and of matrices cost?"
 SIZES = (100, 1000)
 _VALUES_A_ROW = 50
 _REPEATS = 3
@@ -54,11 +56,40 @@ def main(arguments: list[str]) -> None:
                 ]
                 taken, memory = zip(*(map(float, run.stdout.split()) for run in runs), strict=True)
                 rows.append({"MB": round(size), "opened with": how, "CPU-s": min(taken), "memory MB": max(memory)})
-    table = Table(*rows[0], title=QUESTION)
+    matrices = [_check_matrix(n) for n in (1, 1000, 100_000)]
+    _show("Opening a model", rows)
+    _show("Checking a matrix", matrices)
+    save_results("checking", {"opening": rows, "matrices": matrices})
+
+
+def _check_matrix(n: int) -> dict[str, object]:
+    from tailwise.validation import check_features
+
+    rng = np.random.default_rng(0)
+    X = sparse.csr_array(
+        (
+            rng.random(100 * n, dtype=np.float32),
+            np.tile(np.arange(0, 1000, 10, dtype=np.int32), n),
+            100 * np.arange(n + 1, dtype=np.int32),
+        ),
+        shape=(n, 1000),
+    )
+    times = max(3, 20_000 // n)
+    check_features(X)
+    taken = []
+    for _ in range(_REPEATS):
+        begun = time.process_time()
+        for _ in range(times):
+            check_features(X)
+        taken.append((time.process_time() - begun) / times)
+    return {"rows": n, "microseconds": 1e6 * min(taken)}
+
+
+def _show(title: str, rows: list[dict[str, object]]) -> None:
+    table = Table(*rows[0], title=title)
     for row in rows:
         table.add_row(*(f"{value:.3f}" if isinstance(value, float) else str(value) for value in row.values()))
     Console(width=100).print(table)
-    save_results("opening", {"rows": rows})
 
 
 def _saved(path: Path, megabytes: int) -> Path:
