@@ -18,7 +18,9 @@ def main() -> int:
     parser.add_argument("name", nargs="?", choices=[*drills, "all"])
     parser.add_argument("--count", type=int, help="how many to try (by default the drill's own COUNT; all: MODEST)")
     parser.add_argument("--minutes", type=int, help="how long, for a drill that counts minutes: serving")
+    parser.add_argument("--only", action="append", default=[], help="a class or a format, for a drill that has many")
     wanted = parser.parse_args()
+    harness.only.update(wanted.only)
     if wanted.name is None:
         for name, module in drills.items():
             print(f"{name:12} {(module.__doc__ or '').splitlines()[0]}")

@@ -17,19 +17,16 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 
-from drills.harness import Outcome, tried_apart
-from drills.zoo import MODELS, _checked, rows
+from drills.harness import Outcome, tried_apart, wanted
+from drills.zoo import MODELS, _checked, models_of_rows, rows, rows_for
 from tailwise.base import XMCModel
 from tailwise.errors import TailwiseError
 
 COUNT = 500
 MODEST = 10
 SECONDS = 60
-ABUSED = (
-    *("Popularity", "Centroid", "NearestRows", "DiSMEC", "PWDiSMEC", "PPDSparse", "Parabel", "Bonsai", "FastXML"),
-    *("PfastreXML", "PropensityReranker", "Ensemble", "Sublinear"),
-)
 
 Change = Callable[[Any, random.Random], Any]
 
@@ -112,20 +109,22 @@ NUMBERS = (
 
 def drill(count: int, folder: Path) -> Iterator[Outcome]:
     """``count`` abuses of each model, in a process of its own."""
-    for name in ABUSED:
+    for name in filter(wanted, models_of_rows()):
         yield tried_apart(name, _abuse, name, count)
 
 
 def _abuse(name: str, count: int, sender: Any) -> None:
     warnings.simplefilter("ignore")
+    np.seterr(all="ignore")
+    fitted = MODELS[name]()
     for number in range(count):
         # A hang ends the process by SIGALRM, which the drill reports.
         signal.alarm(SECONDS)
-        sender.send(_one(MODELS[name](), random.Random(f"{name} {number}")))
+        sender.send(_one(fitted, random.Random(f"{name} {number}")))
 
 
 def _one(fitted: XMCModel, chance: random.Random) -> tuple[str, str]:
-    X, Y = rows()
+    X, Y = rows_for(fitted.n_features_in_), rows()[1]
     parameters = sorted(fitted.get_params(deep=False))
     way = chance.choice(("fit X", "fit Y", "predict X", "k", *["parameter"][: len(parameters)]))
     what = ""
@@ -133,11 +132,11 @@ def _one(fitted: XMCModel, chance: random.Random) -> tuple[str, str]:
         if way == "fit X":
             abused = chance.choice(MATRICES)(X, chance)
             what = _shown(abused)
-            fitted.fit(abused, Y)
+            fitted = clone(fitted).fit(abused, Y)
         elif way == "fit Y":
             abused = chance.choice(MATRICES)(Y, chance)
             what = _shown(abused)
-            fitted.fit(X, abused)
+            fitted = clone(fitted).fit(X, abused)
         elif way == "predict X":
             abused = chance.choice(MATRICES)(X, chance)
             what = _shown(abused)
@@ -152,7 +151,7 @@ def _one(fitted: XMCModel, chance: random.Random) -> tuple[str, str]:
             parameter = chance.choice(parameters)
             value = chance.choice(NUMBERS)
             what = f"{parameter}={_shown(value)}"
-            fitted.set_params(**{parameter: value}).fit(X, Y)
+            fitted = clone(fitted).set_params(**{parameter: value}).fit(X, Y)
         # What was taken must serve.
         _checked(fitted.predict_topk(np.ones((2, fitted.n_features_in_)), 3), fitted.n_labels_)
     except TailwiseError as error:

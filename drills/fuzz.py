@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import tailwise.kernels
-from drills.harness import Outcome
+from drills.harness import Outcome, wanted
 
 COUNT = 20_000
 MODEST = 500
@@ -30,9 +30,11 @@ def drill(count: int, folder: Path) -> Iterator[Outcome]:
     if find_spec("atheris") is None:
         print("  not run: atheris is missing")
         return
-    from drills.readers import readers
+    from drills.formats import readers
 
     for number, reader in enumerate(readers()):
+        if not wanted(reader.name):
+            continue
         outcome = Outcome(reader.name)
         command = [sys.executable, "-m", "drills.fuzz", str(number), str(count), str(folder)]
         done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=_environment())
@@ -57,8 +59,8 @@ def _fuzz(number: int, count: int, folder: Path) -> None:
     for module in pkgutil.walk_packages(tailwise.kernels.__path__, "tailwise.kernels."):
         import_module(module.name)
     with atheris.instrument_imports(include=["tailwise"]):
-        from drills import readers
-    reader = readers.readers()[number]
+        from drills import formats, readers
+    reader = formats.readers()[number]
     ends: dict[tuple[str, str], int] = {}
     path = folder / f"fuzzed{reader.suffix}"
     (folder / f"seeds{number}").mkdir(exist_ok=True)
@@ -72,7 +74,7 @@ def _fuzz(number: int, count: int, folder: Path) -> None:
         if tried == count:
             return
         tried += 1
-        path.write_bytes(data)
+        path.write_bytes(reader.packed(data))
         kind, why = readers.judge(reader, path)
         ends[kind, why if kind == "broken" else ""] = ends.get((kind, why if kind == "broken" else ""), 0) + 1
         if tried % _REPORT_EVERY == 0 or tried == count:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
+import os
 import pkgutil
 import signal
 import tempfile
+import time
+import traceback
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,8 +22,8 @@ from functools import cache
 from importlib import import_module
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from types import ModuleType, TracebackType
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -74,7 +77,7 @@ class Outcome:
 
     def __str__(self) -> str:
         figures = ("tried", "intact", "refused", "changed", "broken", "leftover")
-        lines = [f"  {self.name:32}" + "".join(f"  {name} {getattr(self, name):,}" for name in figures)]
+        lines = [f"  {self.name:36}" + "".join(f"  {name} {getattr(self, name):,}" for name in figures)]
         lines += [f"    {times:,} × {why[:300]}" for why, times in self.reasons.most_common(5)]
         return "\n".join(lines)
 
@@ -86,6 +89,14 @@ def available() -> dict[str, ModuleType]:
         m.name: import_module(f"drills.{m.name}") for m in pkgutil.iter_modules(package.__path__) if m.name[0] != "_"
     }
     return {name: module for name, module in modules.items() if hasattr(module, "drill")}
+
+
+def wanted(name: str) -> bool:
+    """Whether the part of a drill that has this name is to be run; the command line may say which are."""
+    return not only or name in only
+
+
+only: set[str] = set()
 
 
 def run(name: str, module: ModuleType, count: int) -> bool:
@@ -120,6 +131,69 @@ def tried_apart(name: str, work: Callable[..., None], *arguments: Any) -> Outcom
     if code := victim.exitcode:
         outcome.count("broken", f"the process died: {signal.Signals(-code).name if code < 0 else code}")
     return outcome
+
+
+class Warmed:
+    """A process that did ``warm_up(*arguments)`` once, and copies of it that do more work and can be killed.
+
+    What is imported and compiled is so already: a copy that is killed after a random time is killed while it works.
+    """
+
+    def __init__(self, warm_up: Callable[..., None], *arguments: Any) -> None:
+        self._warm_up = (warm_up, *arguments)
+
+    def __enter__(self) -> Self:
+        context = processes()
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_copy_on, args=(theirs, *self._warm_up))
+        self._process.start()
+        theirs.close()
+        self._pipe.recv()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+    def killed(self, seconds: float, work: Callable[..., None], *arguments: Any) -> None:
+        """Kill a copy so many seconds after it began ``work(*arguments)``."""
+        self._pipe.send((work, arguments))
+        victim = self._pipe.recv()
+        time.sleep(seconds)
+        # It may have ended by itself; its number is its own until it is asked for how it ended.
+        os.kill(victim, signal.SIGKILL)
+        self._ended()
+
+    def finished(self, work: Callable[..., None], *arguments: Any) -> float:
+        """Have a copy do ``work(*arguments)`` to its end; returns the seconds, refused where it fails."""
+        started = time.monotonic()
+        self._pipe.send((work, arguments))
+        self._pipe.recv()
+        if status := self._ended():
+            raise RuntimeError(f"{work.__name__}{arguments} ended with {status}")
+        return time.monotonic() - started
+
+    def _ended(self) -> int:
+        self._pipe.send(None)
+        return int(self._pipe.recv())
+
+
+def _copy_on(pipe: Any, warm_up: Callable[..., None], *arguments: Any) -> None:
+    warm_up(*arguments)
+    pipe.send("warm")
+    while True:
+        work, given = pipe.recv()
+        if not (copy := os.fork()):
+            try:
+                work(*given)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+            os._exit(0)
+        pipe.send(copy)
+        pipe.recv()
+        pipe.send(os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]))
 
 
 N_FEATURES, N_LABELS = 60, 300

@@ -21,7 +21,7 @@ import numpy as np
 
 from drills.changes import CSR, STRINGS, changes_for
 from drills.forging import arrays_of, change_array, forge_array, forge_manifest, forge_value, values_of
-from drills.harness import Outcome, identity, small_model
+from drills.harness import Outcome, identity, small_model, wanted
 from drills.judging import Judge
 from drills.zoo import MODELS, saveable_classes
 from tailwise import persistence
@@ -56,7 +56,7 @@ def drill(count: int, folder: Path) -> Iterator[Outcome]:
     """Matrices and strings with ``count`` changes each, then ``count`` of the changes of each class."""
     yield from of_parts(count, folder)
     with Judge() as judge:
-        for name in MODELS:
+        for name in filter(wanted, MODELS):
             yield of_class(name, count, folder, judge)
 
 

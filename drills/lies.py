@@ -7,42 +7,39 @@ own, because what follows them may die.
 from __future__ import annotations
 
 import random
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from scipy import sparse
+from sklearn.base import clone
 
-import tailwise
 from drills.changes import CSR, byte_swapped, of_text
-from drills.harness import Outcome, tried_apart
+from drills.harness import Outcome, tried_apart, wanted
+from drills.zoo import MODELS, models_of_rows, rows, rows_for
 from tailwise.errors import InvalidInput
 
 COUNT = 200
 MODEST = 10
-MODELS = ("Popularity", "Centroid", "NearestRows", "DiSMEC", "PPDSparse", "Parabel", "FastXML", "PfastreXML")
 # The same numbers written otherwise are no lie about the matrix: they are converted.
 LIES = [(part, change) for part, change in CSR if part != ".data" or change not in (byte_swapped, of_text)]
 
 
 def drill(count: int, folder: Path) -> Iterator[Outcome]:
-    for name in MODELS:
+    for name in filter(wanted, models_of_rows()):
         yield tried_apart(name, _try_all, name, count)
 
 
 def _try_all(name: str, count: int, sender: Any) -> None:
-    rng = np.random.default_rng(0)
-    X = sparse.random_array((200, 60), density=0.2, format="csr", rng=rng, dtype=np.float32)
-    Y = sparse.csr_array((rng.random((200, 40)) < 0.05).astype(np.float32))
-    model = getattr(tailwise, name)(n_jobs=1) if name != "Popularity" else tailwise.Popularity()
-    fitted = model.fit(X, Y)
+    warnings.simplefilter("ignore")
+    fitted = MODELS[name]()
+    X, Y = rows_for(fitted.n_features_in_), rows()[1]
     for number in range(count):
         chance = random.Random(number)
         part, change = chance.choice(LIES)
         uses = {
-            "fit X": lambda lying: model.fit(lying, Y),
-            "fit Y": lambda lying: model.fit(X, lying),
+            "fit X": lambda lying: clone(fitted).fit(lying, Y),
+            "fit Y": lambda lying: clone(fitted).fit(X, lying),
             "predict": lambda lying: fitted.predict_topk(lying),
         }
         for use, run in uses.items():

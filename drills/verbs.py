@@ -12,16 +12,18 @@ import io
 import os
 import random
 import re
+import shutil
 import tarfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from drills.harness import Outcome, processes
+import numpy as np
+
+from drills.harness import Outcome, Warmed
 from tailwise.atomic import temporaries_of
 
 COUNT = 200
@@ -32,12 +34,16 @@ _ALONE_EVERY = 10
 
 
 class _Verb(NamedTuple):
-    """A verb that writes ``out``: its arguments for a table, and how to tell a whole result from another."""
+    """A verb that writes ``out``: its arguments for a table, and how to tell a whole result from another.
+
+    One that never writes over anything is ``fresh``: nothing is there when it begins, and nothing may be there after.
+    """
 
     name: str
     out: str
     arguments: Callable[[str], list[str]]
     identity: Callable[[Path], str]
+    fresh: bool = False
 
 
 VERBS = (
@@ -47,40 +53,82 @@ VERBS = (
         lambda table: ["train", f"{table}.csv", "-o", "m", "--model", "dismec", "--overwrite"],
         lambda p: _model(p),
     ),
+    _Verb(
+        "learn", "l", lambda table: ["learn", "model", f"{table}.csv", "-o", "l", "--overwrite"], lambda p: _model(p)
+    ),
     _Verb("convert", "rows.txt.xz", lambda table: ["convert", f"{table}.csv", "rows.txt.xz"], lambda p: _bytes(p)),
+    _Verb(
+        "convert to mapped rows",
+        "x.rows",
+        lambda table: ["convert", f"{table}.txt", "x.rows"],
+        lambda p: _rows(p),
+    ),
     _Verb("predict", "p.csv", lambda table: ["predict", "model", f"{table}.csv", "-o", "p.csv"], lambda p: _bytes(p)),
     _Verb("report", "r.html", lambda table: ["report", "model", f"{table}.csv", "-o", "r.html"], lambda p: _page(p)),
+    _Verb(
+        "audit plan",
+        "a",
+        lambda table: ["audit", "plan", "model", f"{table}.csv", "-o", "a", "--questions", "40"],
+        lambda p: _audit(p),
+        fresh=True,
+    ),
 )
 
 
 def drill(count: int, folder: Path) -> Iterator[Outcome]:
     """``count`` kills of each verb, and of a download."""
-    for seed, table in enumerate(TABLES):
-        write_table(folder / f"{table}.csv", random.Random(seed))
-    _finish(folder, ["train", "one.csv", "-o", "model", "--model", "dismec"])
+    prepare(folder)
     for verb in VERBS:
-        yield _kill(verb, count, folder)
+        yield kill(verb, count, folder)
     yield _kill_downloads(count, folder)
 
 
-def _kill(verb: _Verb, count: int, folder: Path) -> Outcome:
+def prepare(folder: Path) -> None:
+    """The tables, as texts and as rows, and a model that may be asked and may learn."""
+    for seed, table in enumerate(TABLES):
+        write_table(folder / f"{table}.csv", random.Random(seed))
+    commands = [["convert", f"{table}.csv", f"{table}.txt"] for table in TABLES]
+    commands.append(["train", "one.csv", "-o", "model", "--model", "dismec", "--keep-training-data"])
+    with Warmed(_nothing) as warmed:
+        for arguments in commands:
+            warmed.finished(_run, folder, arguments)
+
+
+def _nothing() -> None:
+    """Begin cold."""
+
+
+def kill(verb: _Verb, count: int, folder: Path) -> Outcome:
+    """``count`` kills of one verb in a folder that was prepared."""
     outcome, path, chance = Outcome(verb.name), folder / verb.out, random.Random(0)
-    known, longest = set(), 0.0
-    for table in TABLES:
-        started = time.monotonic()
-        _finish(folder, verb.arguments(table))
-        longest = max(longest, time.monotonic() - started)
-        known.add(verb.identity(path))
-    cleaned = 0
-    for number in range(count):
-        _start_and_kill(chance.random() * longest, _run, folder, verb.arguments(TABLES[number % 2]))
-        outcome.count(*_judged(verb.identity, path, known))
-        if number % _ALONE_EVERY == 0 or number == count - 1:
-            cleaned += len(temporaries_of(path))
-            _finish(folder, verb.arguments(TABLES[0]))
-            outcome.leftover += len(temporaries_of(path))
+    known, longest, cleaned = set(), 0.0, 0
+    with Warmed(_run, folder, verb.arguments(TABLES[0])) as warmed:
+        for table in TABLES:
+            _clear(verb, path)
+            longest = max(longest, warmed.finished(_run, folder, verb.arguments(table)))
+            known.add(verb.identity(path))
+        for number in range(count):
+            _clear(verb, path)
+            warmed.killed(chance.random() * longest, _run, folder, verb.arguments(TABLES[number % 2]))
+            if path.exists() or not verb.fresh:
+                outcome.count(*_judged(verb.identity, path, known))
+            else:
+                outcome.count("intact")
+            if number % _ALONE_EVERY == 0 or number == count - 1:
+                cleaned += len(temporaries_of(path))
+                _clear(verb, path)
+                warmed.finished(_run, folder, verb.arguments(TABLES[0]))
+                outcome.leftover += len(temporaries_of(path))
+                kind, why = _judged(verb.identity, path, known)
+                if kind == "broken":
+                    outcome.count(kind, f"after a run that was left alone: {why}")
     outcome.name += f", {cleaned:,} cleaned"
     return outcome
+
+
+def _clear(verb: _Verb, path: Path) -> None:
+    if verb.fresh and path.exists():
+        shutil.rmtree(path)
 
 
 def _judged(identity: Callable[[Path], str], path: Path, known: set[str]) -> tuple[str, str]:
@@ -90,38 +138,18 @@ def _judged(identity: Callable[[Path], str], path: Path, known: set[str]) -> tup
         return "broken", repr(error)
 
 
-def _start_and_kill(seconds: float, work: Callable[..., None], *arguments: Any) -> None:
-    context = processes()
-    started = context.Event()
-    victim = context.Process(target=work, args=(*arguments, started))
-    victim.start()
-    started.wait()
-    time.sleep(seconds)
-    victim.kill()
-    victim.join()
-
-
-def _finish(folder: Path, arguments: list[str]) -> None:
-    worker = processes().Process(target=_run, args=(folder, arguments))
-    worker.start()
-    worker.join()
-    if worker.exitcode:
-        raise RuntimeError(f"tailwise {' '.join(arguments)} ended with {worker.exitcode}")
-
-
-def _run(folder: Path, arguments: list[str], started: Any = None) -> None:
+def _run(folder: Path, arguments: list[str]) -> None:
     from tailwise.cli import main
 
     os.chdir(folder)
-    if started is not None:
-        started.set()
     with (
         Path(os.devnull).open("w") as nowhere,
         contextlib.redirect_stdout(nowhere),
         contextlib.redirect_stderr(nowhere),
     ):
         status = main(arguments)
-    os._exit(status)
+    if status:
+        raise RuntimeError(f"tailwise {' '.join(arguments)} ended with {status}")
 
 
 def _kill_downloads(count: int, folder: Path) -> Outcome:
@@ -133,34 +161,26 @@ def _kill_downloads(count: int, folder: Path) -> Outcome:
     home = folder / "home"
     path = home / "datasets" / entry["name"]
     digests = {entry["train"], entry["test"]}
-    started = time.monotonic()
-    _fetch_alone(home, index, entry)
-    longest, cleaned = time.monotonic() - started, 0
-    for number in range(count):
-        for file in path.iterdir() if path.exists() else ():
-            file.unlink()
-        _start_and_kill(chance.random() * longest, _fetch, home, index, entry)
-        found = {_bytes(file) for file in path.iterdir()} if path.exists() else set()
-        outcome.count("intact" if found in (set(), digests) else "broken", "half a data set")
-        if number % _ALONE_EVERY == 0 or number == count - 1:
-            cleaned += len(temporaries_of(path))
-            _fetch_alone(home, index, entry)
-            outcome.leftover += len(temporaries_of(path))
+    with Warmed(_fetch, home, index, entry) as warmed:
+        shutil.rmtree(path)
+        longest, cleaned = warmed.finished(_fetch, home, index, entry), 0
+        for number in range(count):
+            for file in path.iterdir() if path.exists() else ():
+                file.unlink()
+            warmed.killed(chance.random() * longest, _fetch, home, index, entry)
+            found = {_bytes(file) for file in path.iterdir()} if path.exists() else set()
+            outcome.count("intact" if found in (set(), digests) else "broken", "half a data set")
+            if number % _ALONE_EVERY == 0 or number == count - 1:
+                cleaned += len(temporaries_of(path))
+                warmed.finished(_fetch, home, index, entry)
+                outcome.leftover += len(temporaries_of(path))
     server.shutdown()
     server.server_close()
     outcome.name += f", {cleaned:,} cleaned"
     return outcome
 
 
-def _fetch_alone(home: Path, index: str, entry: dict[str, str]) -> None:
-    worker = processes().Process(target=_fetch, args=(home, index, entry))
-    worker.start()
-    worker.join()
-    if worker.exitcode:
-        raise RuntimeError(f"the download ended with {worker.exitcode}")
-
-
-def _fetch(home: Path, index: str, entry: dict[str, str], started: Any = None) -> None:
+def _fetch(home: Path, index: str, entry: dict[str, str]) -> None:
     from tailwise.data import download, registry
     from tailwise.data.registry import PackagedFile, RegisteredDataset
 
@@ -172,11 +192,8 @@ def _fetch(home: Path, index: str, entry: dict[str, str], started: Any = None) -
     registry.REGISTRY[name] = RegisteredDataset(
         name, "for a drill", "no rows", name, f"{name}-1.0.tar.gz", entry["archive"], *files
     )
-    if started is not None:
-        started.set()
     with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stderr(nowhere):
         download.fetch(name)
-    os._exit(0)
 
 
 def _publish(root: Path) -> dict[str, str]:
@@ -227,3 +244,17 @@ def _model(path: Path) -> str:
 
     top = tailwise.load(path).predict_topk([" ".join(WORDS[i : i + 3]) for i in range(7)], 3)
     return hashlib.sha256(top.labels.tobytes() + top.scores.tobytes()).hexdigest()
+
+
+def _rows(path: Path) -> str:
+    from tailwise.data.mapped import read_rows
+
+    found = (getattr(matrix, part) for matrix in read_rows(path) for part in ("data", "indices", "indptr"))
+    return hashlib.sha256(b"".join(array.tobytes() for array in found)).hexdigest()
+
+
+def _audit(path: Path) -> str:
+    from tailwise.audit import Audit
+
+    with Audit.open(path) as audit:
+        return hashlib.sha256(b"".join(np.asarray(part).tobytes() for part in audit.plan.questions)).hexdigest()

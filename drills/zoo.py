@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import pkgutil
+import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 import tailwise as tw
+from tailwise import persistence
 from tailwise.base import XMCModel
+from tailwise.by_size import BySize
 from tailwise.embedding import BinaryNetwork
+from tailwise.embedding.checkpoint import Checkpoint
 from tailwise.embedding.index import LabelIndex
+from tailwise.errors import InvalidInput, MissingExtra
 from tailwise.label_lists import indicator
 from tailwise.persistence import Saveable
-from tailwise.propensity import AuditedPropensity, CurveFit, EstimatedPropensity, Propensity
+from tailwise.propensity import (
+    AuditedPropensity,
+    ConstantPropensity,
+    CurveFit,
+    EstimatedPropensity,
+    GivenPropensity,
+    Propensity,
+)
 from tailwise.text.rows import KnownLabels
 from tailwise.vocabulary.building import Builder
 from tailwise.vocabulary.vocabulary import SYNONYM
@@ -23,6 +39,7 @@ from tailwise.vocabulary.vocabulary import SYNONYM
 TEXTS = ["tax law of the sea", "sea fish and ships", "fish law", "ships at sea", "tax on ships", "law of tax"] * 4
 LABELS = [["law", "tax"], ["fish"], ["law", "fish"], ["sea"], ["tax"], ["law"]] * 4
 K = 5
+_NO_MODELS = ("tailwise.experiments", "tailwise.cli", "tailwise.serving")
 
 
 @cache
@@ -110,6 +127,14 @@ def _estimated() -> Any:
     return made
 
 
+def _checkpoint() -> Any:
+    """Of a network that could not go on for longer."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "checkpoint"
+        tw.GLaS(dim=8, epochs=2, hidden=8, early_stopping=False, checkpoint=str(path), **SMALL).fit(*rows())
+        return persistence.load(path)
+
+
 def _few_of_many(model: Any) -> Any:
     """Fitted so that its nodes have buckets in place of bitmaps."""
     return model.fit(rows_for(3000), rows()[1])
@@ -164,6 +189,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "TailCentroids": _fitted(lambda: tw.TailCentroids(n_jobs=1)),
     "JainPropensity": lambda: tw.JainPropensity().fit(rows()[1]),
     "EstimatedPropensity": _estimated,
+    "ConstantPropensity": lambda: ConstantPropensity(0.5).fit(rows()[1]),
+    "GivenPropensity": lambda: GivenPropensity(np.linspace(0.2, 0.9, rows()[1].shape[1])).fit(rows()[1]),
     "AuditedPropensity": lambda: AuditedPropensity(0.5, b=2.0).fit(rows()[1]),
     "ExactIndex": lambda: _index(""),
     "FaissIndex ivf": lambda: _index("ivf"),
@@ -177,19 +204,41 @@ MODELS: dict[str, Callable[[], Any]] = {
     "Sequences": lambda: tw.Sequences(4, min_df=1).fit(TEXTS),
     "Tagger": _tagger,
     "Vocabulary": _vocabulary,
+    "BySize": lambda: BySize(one_vs_rest=_base()),
+    "Checkpoint": _checkpoint,
 }
+PARTS = {"LabelRules": "Tagger"}
+"""What is saved within another model of the zoo alone."""
+OF_RUNS = ("Inputs", "_Kept")
+"""What lies in work folders, which are trusted as code is: the drill ``damage`` has them."""
 
 
 def saveable_classes() -> list[type]:
-    """Every class of tailwise that can be saved, those for others to derive from too, by name."""
+    """Every class of tailwise that can be saved, wherever it is, those for others to derive from too, by name.
+
+    Experiments change models for what they watch; theirs are not among them.
+    """
+    for module in pkgutil.walk_packages(tw.__path__, "tailwise."):
+        if not module.name.startswith(_NO_MODELS):
+            with suppress(ImportError, MissingExtra):
+                import_module(module.name)
 
     def below(kind: type) -> set[type]:
         return {kind}.union(*map(below, kind.__subclasses__()))
 
-    for name in tw.__all__:
-        getattr(tw, name)
-    found = (kind for kind in below(Saveable) if kind.__module__.startswith("tailwise."))
+    found = (
+        kind
+        for kind in below(Saveable)
+        if kind.__module__.startswith("tailwise.") and not kind.__module__.startswith(_NO_MODELS)
+    )
     return sorted(found, key=lambda kind: kind.__qualname__)
+
+
+def models_of_rows() -> list[str]:
+    """The names of all that learns from any sparse rows and labels, such as :func:`rows` are."""
+    models = {kind.__name__ for kind in saveable_classes() if issubclass(kind, XMCModel)}
+    # It learns from what a LabelMatcher found alone.
+    return [name for name in MODELS if name.split()[0] in models - {"MatchedNames"}]
 
 
 def answers(model: Any) -> list[np.ndarray]:
@@ -198,6 +247,12 @@ def answers(model: Any) -> list[np.ndarray]:
         names = [name for label in model.ids for name, _, _ in model.names(label)]
         names += [*model.preferred_names(), *model.updated(model).ids, model.find("also law") or "", model.summary()]
         return [np.array([len(name) for name in names]), model.broader, model.deprecated]
+    if isinstance(model, BySize):
+        # Without a fitted state parameters are checked when they are used, as in fit.
+        with suppress(InvalidInput):
+            return [np.array([model.for_size(80, 12, 400).minutes])]
+    if isinstance(model, Checkpoint) and hasattr(model, "epoch_"):
+        return [np.array([model.epoch_, model.best_epoch_, model.seed])]
     if not hasattr(model, "_check_is_fitted"):
         return []  # parameters alone, which nobody asks anything
     model._check_is_fitted()
@@ -226,12 +281,16 @@ def answers(model: Any) -> list[np.ndarray]:
     if isinstance(model, tw.SentenceVectors):
         return [np.array([len(name) for name in model.get_feature_names_out()])]
     if isinstance(model, tw.GivenVectors):
-        return [model.transform(_with_vectors(min(model.dim_, 1000))).toarray()]
+        return _parts(model.transform(_with_vectors(model.dim_)))
     if isinstance(model, tw.TextFeatures | tw.TextParts | tw.Sequences | tw.LabelMatcher):
-        return [model.transform(TEXTS).toarray(), np.array([len(name) for name in model.get_feature_names_out()])]
+        return [*_parts(model.transform(TEXTS)), np.array([len(name) for name in model.get_feature_names_out()])]
     X = rows_for(model.n_features_in_)
     model.explain(X[[0]], 0)
     return [model.log_scores(X, np.zeros((X.shape[0], 1), int) + min(3, model.offsets_.size - 1))]
+
+
+def _parts(X: sparse.csr_array) -> list[np.ndarray]:
+    return [X.data, X.indices, X.indptr, np.array(X.shape)]
 
 
 def _checked(top: tw.TopK, n_labels: int) -> list[np.ndarray]:

@@ -1,9 +1,10 @@
 """Would a release work where it is installed? ``make release-check`` builds it, installs it and uses it.
 
-For every Python found, and for no extra and each extra alone: the wheel in an empty environment under
-``constraints.txt``, nothing installed that is not pinned, and a few records trained on, suggested for and judged
-through the command, outside of the source tree. Once: the metadata (twine), the wheel's contents, the source (bandit),
-the licences of all that was installed. The exit status is 1 where anything failed.
+For every Python found, and for no extra and each extra alone: the wheel in an environment of its own under
+``constraints.txt``, nothing installed that is not pinned or whose file has another sha256 than ``hashes.txt`` says, and
+a few records trained on, suggested for and judged through the command, outside of the source tree. Once: the metadata
+(twine), the wheel's contents, the source (bandit), the licences of all that was installed. The exit status is 1 where
+anything failed. ``--write-hashes`` adds the files of new pins, or of another platform, to ``hashes.txt``.
 """
 
 from __future__ import annotations
@@ -20,10 +21,15 @@ import tomllib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 FOR_DEVELOPERS = ("dev", "drills", "release", "peers")
+HASHES = ROOT / "hashes.txt"
+# Holds others back to older versions than are pinned here: tailwise comes into its environment, not it into ours.
+HOSTS = ("annif",)
 CANDIDATES = [f"python3.{minor}" for minor in range(11, 30)]
 # What no requirement names: the environment's own tools, and the package itself.
 OWN = {"pip", "setuptools", "wheel", PROJECT["name"]}
@@ -71,14 +77,78 @@ def run(*command: object, cwd: Path | None = None) -> str:
     return done.stdout
 
 
-def environment(python: str, folder: Path, *requirements: object) -> Path:
-    """A new environment with these installed under the constraints; returns its folder of commands."""
+def environment(python: str, folder: Path, *requirements: object, under_pins: bool = True) -> Path:
+    """A new environment with these installed, under the constraints where all is pinned; returns its commands."""
     run(python, "-m", "venv", folder)
-    commands = folder / "bin"
-    pip = (commands / "python", "-m", "pip", "--disable-pip-version-check", "--quiet")
-    run(*pip, "install", "--constraint", ROOT / "constraints.txt", *requirements)
-    run(*pip, "check")
-    return commands
+    install(folder / "bin", *requirements, under_pins=under_pins)
+    return folder / "bin"
+
+
+def install(commands: Path, *requirements: object, under_pins: bool = True) -> list[str]:
+    """Install these into an environment; returns what came in by it."""
+    report = commands.parent / "report.json"
+    under = ("--constraint", ROOT / "constraints.txt") if under_pins else ()
+    pip(commands, "install", "--report", report, *under, *requirements)
+    pip(commands, "check")
+    done = json.loads(report.read_text(encoding="utf-8"))
+    if under_pins:
+        _files.update(installed_files(done))
+    return [installed["metadata"]["name"] for installed in done["install"]]
+
+
+def pip(commands: Path, *arguments: object) -> None:
+    """Run the environment's pip."""
+    run(commands / "python", "-m", "pip", "--disable-pip-version-check", "--quiet", *arguments)
+
+
+_files: dict[str, str] = {}
+
+
+def installed_files(report: dict[str, Any]) -> dict[str, str]:
+    """The name and sha256 of each file that pip installed, but for our own, which was built here."""
+    found = {}
+    for installed in report["install"]:
+        if normal(installed["metadata"]["name"]) not in OWN:
+            origin = installed["download_info"]
+            file = unquote(urlsplit(origin["url"]).path).rpartition("/")[2]
+            found[file] = origin["archive_info"]["hashes"]["sha256"]
+    return found
+
+
+def check_hashes(installed: dict[str, str], known: dict[str, str]) -> None:
+    """Refuse a file that has another sha256 than is known, or of which none is."""
+    changed = sorted(file for file, sha256 in installed.items() if known.get(file, sha256) != sha256)
+    if changed:
+        raise Failed(f"hashes.txt has another sha256 of {', '.join(changed)}: it is not the file that was tested")
+    if unknown := sorted(installed.keys() - known.keys()):
+        raise Failed(f"hashes.txt lacks {', '.join(unknown)}; look at where they come from, then run --write-hashes")
+
+
+def known_hashes() -> dict[str, str]:
+    """What ``hashes.txt`` says: a file and its sha256 a line."""
+    lines = HASHES.read_text(encoding="utf-8").splitlines() if HASHES.exists() else []
+    return {line.split()[0]: line.split()[1] for line in lines if line and not line.startswith("#")}
+
+
+def write_hashes(installed: dict[str, str]) -> None:
+    """Add files to ``hashes.txt``; those of versions that are pinned no more go."""
+    head = (
+        "# sha256 of each file that `make release-check` installs; it refuses others. --write-hashes adds new ones.\n"
+    )
+    pins = set(pinned().items())
+    kept = {file: sha256 for file, sha256 in known_hashes().items() if name_and_version(file) in pins} | installed
+    lines = (f"{file} {sha256}\n" for file, sha256 in sorted(kept.items(), key=lambda pair: pair[0].lower()))
+    HASHES.write_text(head + "".join(lines), encoding="utf-8")
+
+
+def name_and_version(file: str) -> tuple[str, str]:
+    """Of a wheel or a source distribution.
+
+    >>> name_and_version("torch-2.13.0+cpu-cp311-cp311-linux_x86_64.whl"), name_and_version("a.b-1.0.tar.gz")
+    (('torch', '2.13.0'), ('a-b', '1.0'))
+    """
+    name, version = file.removesuffix(".tar.gz").split("-")[:2]
+    return normal(name), version.split("+")[0]
 
 
 def pythons() -> Iterator[str]:
@@ -161,12 +231,38 @@ def use(commands: Path, folder: Path, wheel: Path, extra: str | None) -> None:
         run(commands / "python", "-c", TRY_EXTRA[extra], cwd=folder)
 
 
+def check_installed(python: str, place: Path, wheel: Path, extra: str | None) -> dict[str, tuple[str, str]]:
+    """Install the wheel, use it, and take away again what an extra brought; returns versions and licences by name.
+
+    The environment in ``place`` is made without extras, and each comes into it alone: so kernels compile once.
+    """
+    if extra in HOSTS:
+        commands = environment(python, place.with_name(f"{place.name}-{extra}"), f"{wheel}[{extra}]", under_pins=False)
+        use(commands, place.with_name(f"{place.name}-{extra}-use"), wheel, extra)
+        shutil.rmtree(commands.parent)
+        return {}
+    commands = place / "bin"
+    if extra is None:
+        environment(python, place, wheel)
+        added = []
+    else:
+        added = install(commands, f"{wheel}[{extra}]")
+    try:
+        found = check_pins(commands)
+        use(commands, place.with_name(f"{place.name}-{extra or 'plain'}-use"), wheel, extra)
+    finally:
+        if added:
+            pip(commands, "uninstall", "--yes", *added)
+    return found
+
+
 def main() -> int:
     """Run every check and print one line for each."""
     extras = [name for name in PROJECT["optional-dependencies"] if name not in FOR_DEVELOPERS]
     parser = argparse.ArgumentParser(prog="release_check", description=__doc__)
     parser.add_argument("--skip", action="append", default=[], choices=extras, help="an extra to leave out, for time")
     parser.add_argument("--python", action="append", help="an interpreter (default: every one on the path)")
+    parser.add_argument("--write-hashes", action="store_true", help="add what is installed to hashes.txt")
     wanted = parser.parse_args()
     failures: list[str] = []
     licences: dict[str, tuple[str, str]] = {}
@@ -179,17 +275,23 @@ def main() -> int:
         run(tools / "bandit", "--quiet", "--recursive", "--configfile", ROOT / "pyproject.toml", ROOT / "src")
         print("bandit: nothing in src that is not argued for", flush=True)
         for python in wanted.python or pythons():
-            for extra in [None, *(name for name in extras if name not in wanted.skip)]:
+            place = folder / Path(python).name
+            kinds = [None, *(name for name in extras if name not in wanted.skip)]
+            for extra in kinds:
                 what = f"{Path(python).name}, {f'extra {extra}' if extra else 'no extras'}"
-                place = folder / normal(what.replace(",", "").replace(" ", "-"))
                 try:
-                    commands = environment(python, place, f"{wheel}[{extra}]" if extra else wheel)
-                    licences |= check_pins(commands)
-                    use(commands, folder / f"{place.name}-use", wheel, extra)
+                    licences |= check_installed(python, place, wheel, extra)
+                    print(f"{what}: works", flush=True)
                 except Failed as error:
                     failures.append(f"{what}: {error}")
-                print(f"{what}: {'failed' if failures and failures[-1].startswith(what) else 'works'}", flush=True)
-                shutil.rmtree(place, ignore_errors=True)
+                    print(f"{what}: failed", flush=True)
+    known = known_hashes()
+    if wanted.write_hashes:
+        check_hashes({file: sha256 for file, sha256 in _files.items() if file in known}, known)
+        write_hashes(_files)
+    else:
+        check_hashes(_files, known)
+    print(f"sha256 of {len(_files)} files: as in hashes.txt", flush=True)
     print("licences of what is installed with it:")
     for name, (version, licence) in sorted(licences.items()):
         print(f"  {name:24} {version:16} {licence}")

@@ -62,6 +62,7 @@ class BySize(persistence.Saveable, BaseEstimator):
 
     def for_size(self, n_rows: int, n_labels: int, n_values: int) -> Choice:
         """The model for data of this size; ``n_values`` are the stored values of X."""
+        check_parameters(self)
         minutes = n_labels * n_values * _SECONDS_PER_LABEL_AND_VALUE / 60
         size = f"{n_rows:,} rows, {n_labels:,} labels, {n_values:,} feature values"
         if minutes <= self.max_minutes:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tailwise import Vocabulary, load_dataset
-from tailwise.data import convert, detect_format, read_texts, split_file
+from tailwise.data import convert, detect_format, read_records, read_texts, split_file
 from tailwise.errors import DataFormatError, InvalidInput
 
 ANNIF = Path(__file__).parents[2] / ".venv-annif" / "bin" / "python"
@@ -230,3 +230,11 @@ def test_what_is_no_folder_and_what_is_no_vocabulary(tmp_path):
         from tailwise.data import write_dataset
 
         write_dataset(data, tmp_path / "b.tsv", "annif")
+
+
+def test_a_label_twice_is_merged_unless_told(tmp_path):
+    (tmp_path / "a.txt").write_text("sea")
+    (tmp_path / "a.key").write_text("law\n<u:1>\nlaw\n")
+    assert read_records(tmp_path, "documents")[1] == [["law", "u:1"]]
+    with pytest.raises(DataFormatError, match="the label 'law' twice"):
+        read_records(tmp_path, "documents", duplicates="refuse")

@@ -1,6 +1,7 @@
 import json
 import tracemalloc
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from scipy import sparse
 from strategies import sparse_rows
 
 import tailwise
-from tailwise.data import convert, load_dataset, write_libsvm, write_xmc
+from tailwise.data import convert, load_dataset, mapped, write_libsvm, write_xmc
 from tailwise.data.mapped import is_rows, read_rows, write_rows
 from tailwise.errors import DataFormatError, InvalidInput
 from tailwise.rows import unit_rows
@@ -115,6 +116,7 @@ def test_rows_are_replaced_whole_and_foreign_folders_are_not(rows, tmp_path):
     for n in (100, 50):
         write_rows(tmp_path / "a.rows", [(X[:n], Y[:n])])
         assert read_rows(tmp_path / "a.rows")[0].shape[0] == n
+    assert len(list((tmp_path / "a.rows").iterdir())) == 7
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "README").write_text("x")
     with pytest.raises(InvalidInput, match="holds no rows"):
@@ -123,13 +125,13 @@ def test_rows_are_replaced_whole_and_foreign_folders_are_not(rows, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "damage", ["flip", "truncate", "odd", "missing", "index", "facts", "shape", "format", "symlink", "rows"]
+    "damage", ["flip", "truncate", "odd", "missing", "index", "facts", "shape", "format", "symlink", "rows", "outside"]
 )
 def test_damage_is_refused(damage, rows, tmp_path):
     X, Y = rows
     folder = tmp_path / "a.rows"
     write_rows(folder, [(X, Y)])
-    file = folder / "X.indices"
+    (file,) = folder.glob("X.indices-*")
     facts = json.loads((folder / "rows.json").read_text())
     data = bytearray(file.read_bytes())
     if damage == "flip":
@@ -147,18 +149,53 @@ def test_damage_is_refused(damage, rows, tmp_path):
 
         data[:4] = (10**6).to_bytes(4, "little")
         file.write_bytes(data)
-        facts["X"]["sha256"]["indices"] = hashlib.sha256(data).hexdigest()
+        facts["X"]["files"]["indices"]["sha256"] = hashlib.sha256(data).hexdigest()
     elif damage == "facts":
         facts = []
     elif damage == "shape":
         facts["X"]["shape"] = [5, -1]
+    elif damage == "outside":
+        file.rename(tmp_path / "elsewhere")
+        facts["X"]["files"]["indices"]["name"] = "../elsewhere"
     elif damage == "format":
         facts["format_version"] = 99
     elif damage == "rows":
         write_rows(tmp_path / "b.rows", [(X[:5], Y[:5])])
-        for part in ("data", "indices", "indptr"):
-            (tmp_path / "b.rows" / f"Y.{part}").replace(folder / f"Y.{part}")
+        for other in (tmp_path / "b.rows").glob("Y.*"):
+            other.replace(folder / other.name)
         facts["Y"] = json.loads((tmp_path / "b.rows" / "rows.json").read_text())["Y"]
     (folder / "rows.json").write_text(json.dumps(facts))
     with pytest.raises(DataFormatError, match="write it again"):
         read_rows(folder)
+
+
+def test_rows_are_there_at_every_moment_of_a_second_writing(rows, tmp_path, monkeypatch):
+    X, Y = rows
+    folder = tmp_path / "a.rows"
+    write_rows(folder, [(X, Y)])
+    seen = []
+    for name in ("rename", "replace"):
+        step = getattr(Path, name)
+
+        def looked_at(self, target, step=step):
+            seen.append(read_rows(folder)[0].shape[0])
+            done = step(self, target)
+            seen.append(read_rows(folder)[0].shape[0])
+            return done
+
+        monkeypatch.setattr(Path, name, looked_at)
+    write_rows(folder, [(X[:50], Y[:50])])
+    assert seen[0] == X.shape[0] and seen[-1] == 50 and set(seen) == {X.shape[0], 50}
+    assert sorted(seen, reverse=True) == seen
+
+
+def test_a_reader_goes_on_with_the_rows_that_replaced_those_it_began_with(rows, tmp_path, monkeypatch):
+    X, Y = rows
+    folder = tmp_path / "a.rows"
+    write_rows(folder, [(X, Y)])
+    stale = mapped._facts_at(folder)
+    write_rows(folder, [(X[:50], Y[:50])])
+    answers = iter([stale])
+    real = mapped._facts_at
+    monkeypatch.setattr(mapped, "_facts_at", lambda path: next(answers, None) or real(path))
+    assert read_rows(folder)[0].shape[0] == 50

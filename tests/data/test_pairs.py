@@ -1,6 +1,7 @@
 """X and Y in files of their own: the repository's "LF" form and PECOS's matrices."""
 
 import gzip
+import zipfile
 
 import numpy as np
 import pytest
@@ -82,6 +83,8 @@ def test_stored_zeros_of_y_are_no_labels(tmp_path):
     [
         ("trn_X_Y.txt", "2 5\n\n\n", r"trn_X_Y.txt, line 1: found 2 rows; expected 3, as trn_X_Xf.txt has"),
         ("trn_X_Y.txt", "3 5 1\n", r"trn_X_Y.txt, line 1: found '3 5 1'; expected the header 'rows columns'"),
+        ("trn_X_Y.txt", f"3 5{' ' * 200}x\n5:1\n\n\n", r"trn_X_Y.txt, line 1"),
+        ("trn_X_Y.txt", f"3 {'5' * 30}\n5:1\n\n\n", r"trn_X_Y.txt, line 1"),
         ("trn_X_Y.txt", "3 5\n5:1\n\n\n", r"trn_X_Y.txt, line 2: .*from 0 to 4"),
         ("trn_X_Y.txt", "3 5\n1,2 3:1\n\n\n", r"trn_X_Y.txt, line 2"),
         ("trn_X_Y.txt", "3 5\n1:1\n", r"trn_X_Y.txt, line 2: found the end of the file"),
@@ -100,3 +103,18 @@ def test_half_a_pair_is_refused(tmp_path):
     with pytest.raises(DataFormatError, match=r"one matrix; expected X and Y side by side"):
         load_dataset(tmp_path / "X.trn.npz")
     assert read_matrix(tmp_path / "X.trn.npz").shape == (2, 2)
+
+
+def test_a_damaged_matrix_is_refused_whatever_its_header_says(tmp_path):
+    path = tmp_path / "X.trn.npz"
+    sparse.save_npz(path, sparse.csr_array(np.eye(2)), compressed=False)
+    with zipfile.ZipFile(path) as packed:
+        parts = {name: packed.read(name) for name in packed.namelist()}
+    for damage in (b"'shape", b"(("):
+        with zipfile.ZipFile(path, "w") as packed:
+            for name, content in parts.items():
+                packed.writestr(
+                    name, content.replace(b"'shape'", damage.ljust(7)) if name == "indices.npy" else content
+                )
+        with pytest.raises(DataFormatError, match="damaged or foreign data"):
+            read_matrix(path)

@@ -2,13 +2,18 @@
 
 import random
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from drills import abuse, answers, harness, inject, verbs
+from drills import abuse, answers, damage, formats, harness, inject, readers, verbs
 from drills.harness import Outcome
 from drills.zoo import MODELS
+from tailwise import data
+from tailwise.data import locate
+from tailwise.errors import DataFormatError
+from tailwise.vocabulary import reading
 
 
 def test_every_drill_can_be_run_by_name():
@@ -25,11 +30,52 @@ def test_every_drill_can_be_run_by_name():
         "abuse",
         "inject",
         "answers",
+        "damage",
         "distributed",
     } <= set(drills)
     for name, module in drills.items():
         assert 0 < module.MODEST <= module.COUNT, name
         assert module.__doc__.splitlines()[0].endswith("?"), name
+
+
+def test_every_format_is_read_by_the_drills():
+    by_name = {reader.name: reader for reader in formats.readers()}
+    # Mapped rows are a folder, which the drill "damage" has.
+    assert set(locate.FORMATS) - {"rows"} <= set(by_name)
+    skos = {"turtle": "skos", "ntriples": "skos ntriples", "xml": "skos xml", "jsonld": "skos json-ld"}
+    assert {skos.get(kind, f"vocabulary {kind}") for kind in reading.FORMATS} <= set(by_name)
+    tables = {"read_records", "read_texts", "read_libsvm_files", "read_xmc_split"}  # other ways to the same readers
+    called = {
+        name.removeprefix("read_").replace("_", " ") for name in set(data.__all__) - tables if name[:5] == "read_"
+    }
+    assert called - {"mulan labels"} <= set(by_name) and "mulan xml" in by_name
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_changed_files_are_read_as_the_twins_read_them_or_refused(tmp_path):
+    for outcome in readers.drill(25, tmp_path):
+        assert outcome.passed and outcome.intact, str(outcome)
+
+
+def test_a_reader_that_reads_otherwise_or_does_not_say_where_is_seen(tmp_path):
+    reader = next(reader for reader in formats.readers() if reader.name == "names")
+    path = tmp_path / "file.txt"
+    path.write_bytes(reader.seed)
+
+    def refuse(error):
+        def read(path):
+            raise error
+
+        return read
+
+    for read, why in (
+        (lambda path: ["law"], "read otherwise"),
+        (refuse(KeyError("x")), "KeyError"),
+        (refuse(DataFormatError(path, 1, "a", "b")), "refused what can be read"),
+        (refuse(DataFormatError(path, None, "a", "b")), "no file, or no line"),
+    ):
+        kind, said = readers.judge(reader._replace(read=read), path)
+        assert kind == "broken" and why in said
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -51,14 +97,16 @@ def test_an_abuse_that_ends_in_a_foreign_error_or_a_wrong_answer_is_seen(monkeyp
         abuse._checked(wrong, 3)
 
 
-def test_a_killed_command_leaves_the_old_or_the_new(tmp_path):
-    for seed, table in enumerate(verbs.TABLES):
-        verbs.write_table(tmp_path / f"{table}.csv", random.Random(seed))
-    convert = next(verb for verb in verbs.VERBS if verb.name == "convert")
-    outcome = verbs._kill(convert, 2, tmp_path)
-    assert outcome.passed and outcome.intact == 2
-    (tmp_path / "rows.txt.xz").write_bytes(b"half")
-    assert verbs._judged(convert.identity, tmp_path / "rows.txt.xz", {"another"})[0] == "broken"
+@pytest.mark.parametrize("name", ["convert", "convert to mapped rows"])
+def test_a_killed_command_leaves_the_old_or_the_new(name, tmp_path):
+    verbs.prepare(tmp_path)
+    verb = next(verb for verb in verbs.VERBS if verb.name == name)
+    outcome = verbs.kill(verb, 5, tmp_path)
+    assert outcome.passed and outcome.intact == 5
+    for file in [tmp_path / verb.out, *(tmp_path / verb.out).glob("*")]:
+        if file.is_file():
+            file.write_bytes(b"half")
+    assert verbs._judged(verb.identity, tmp_path / verb.out, {"another"})[0] == "broken"
 
 
 def test_a_killed_reviewer_loses_no_answer(tmp_path):
@@ -66,6 +114,21 @@ def test_a_killed_reviewer_loses_no_answer(tmp_path):
     assert outcome.passed and outcome.intact == 3, outcome
     assert answers._judged(tmp_path / "audit", {10**9}) == ("broken", "1 acknowledged answers are lost")
     assert answers._judged(tmp_path / "nothing", set())[0] == "broken"
+
+
+def test_a_damaged_store_is_refused_or_mended(tmp_path):
+    outcomes = {outcome.name: outcome for outcome in damage.drill(8, tmp_path)}
+    assert all(outcome.passed and outcome.tried == 8 for outcome in outcomes.values()), [*map(str, outcomes.values())]
+    assert outcomes["rows"].refused == 8 and outcomes["run"].intact
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "a").write_bytes(b"abc")
+    shutil.copytree(tmp_path / "store", tmp_path / "good")
+    for read, why in (
+        (lambda path: b"".join(map(Path.read_bytes, path.iterdir())), "other numbers"),
+        (lambda path: 1 / 0, "ZeroDiv"),
+    ):
+        kind, said = damage.flipped(tmp_path / "store", tmp_path / "good", read, b"abc", random.Random(0))
+        assert kind == "broken" and why in said
 
 
 def test_a_page_that_forgets_to_quote_is_seen(tmp_path):

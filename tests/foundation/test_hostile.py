@@ -14,9 +14,8 @@ from drills import hostile
 from drills.changes import one_nan, shuffled
 from drills.forging import arrays_of, change_array, forge_value
 from drills.judging import Judge
-from drills.zoo import MODELS, rows, saveable_classes
+from drills.zoo import MODELS, OF_RUNS, PARTS, rows, saveable_classes
 from tailwise import persistence
-from tailwise.base import XMCModel
 from tailwise.embedding.structures import Graph, most_levels
 from tailwise.errors import ModelFileError
 from tailwise.kernels.trees.chunks import BITMAP
@@ -29,6 +28,7 @@ NEEDS = {
     "BinaryNetwork": "torch",
     "XMLCNN": "torch",
     "AttentionXML": "torch",
+    "Checkpoint": "torch",
     "SampledSoftmax": "faiss",
     "FaissIndex ivf": "faiss",
     "FaissIndex hnsw": "faiss",
@@ -66,15 +66,11 @@ def test_forged_folders_are_refused_or_harmless(name, judge, tmp_path):
 
 
 def test_every_class_that_can_be_saved_is_there():
-    public = {kind.__name__ for kind in saveable_classes() if kind.__name__ in tailwise.__all__}
-    bases = {"XMCModel", "Propensity", "ConstantPropensity", "GivenPropensity", "FaissIndex"}
-    bases |= {"LabelRules"}  # a part of Tagger, which has parameters alone
-    assert public - bases <= set(MODELS)
-    models = (kind for kind in saveable_classes() if issubclass(kind, XMCModel) and not is_abstract(kind))
-    concrete = {kind.__name__ for kind in models if not kind.__module__.startswith("tailwise.experiments.")}
-    assert concrete <= set(MODELS)
+    concrete = {kind.__name__ for kind in saveable_classes() if not is_abstract(kind)} - {"Saveable", "Box"}
+    assert concrete - {name.split()[0] for name in MODELS} == {*PARTS, *OF_RUNS}
+    assert set(PARTS.values()) <= set(MODELS)
     for kind in saveable_classes():
-        if kind.__name__ not in ("Saveable", "Box", "BySize", "Inputs", "_Kept"):
+        if kind.__name__ not in ("Saveable", "Box", "BySize", *OF_RUNS):
             assert kind._check_state is not persistence.Saveable._check_state, kind
 
 
@@ -340,10 +336,15 @@ def test_changes_change():
         (lambda made: made.__dict__.update(best_epoch_=7), r"best_epoch_=7 is outside \[0, 1\]"),
         (lambda made: made.__dict__.update(history_=[]), "history_ has 0 epochs, not 1"),
         (lambda made: made.best_.update(labels=made.best_["labels"][:-1]), "checkpoint's best_ is not of this run"),
-        (lambda made: made.parameters_.pop("labels"), "checkpoint's parameters_ is not of this run"),
+        (
+            lambda made: [part.pop("labels") for part in (made.parameters_, made.best_)],
+            "checkpoint's parameters_ is not of this run",
+        ),
+        (lambda made: made.__dict__.pop("best_"), "best_ is a NoneType, not a dict"),
+        (lambda made: [made.__dict__.pop(name) for name in list(made.__dict__) if name[-1] == "_"], "holds no epoch"),
         (lambda made: made.optimizer_.pop("steps"), "checkpoint's optimizer_ is not of this run"),
     ],
-    ids=["epoch", "history", "best", "parameters", "optimizer"],
+    ids=["epoch", "history", "best", "parameters", "no best", "nothing", "optimizer"],
 )
 def test_a_checkpoint_that_lies(change, message, tmp_path):
     pytest.importorskip("torch")

@@ -108,7 +108,7 @@ def parse_xmc(data):
     lines = _byte_lines(data)
     _require(lines, "empty")
     fields = lines[0].split()
-    _require(len(fields) == 3 and all(field.isdigit() for field in fields), fields)
+    _require(len(fields) == 3 and all(field.isdigit() and len(field) <= 100 for field in fields), fields)
     n_rows, n_features, n_labels = map(int, fields)
     _require(n_rows <= _LARGEST_INDEX and 0 < n_features <= _MOST_COLUMNS and 0 < n_labels <= _MOST_COLUMNS, fields)
     return _announced([parse_row(line, n_features, n_labels) for line in lines[1:]], n_rows), n_features, n_labels
@@ -294,12 +294,28 @@ def parse_jsonl(data):
             json.dumps(row, ensure_ascii=False).encode()
         except RecursionError as error:
             raise ValueError("too deep") from error
-        rows.append(_record(row))
-    return rows
+        _require(isinstance(row, dict), row)
+        rows.append(row)
+    return records(rows)
+
+
+def records(rows):
+    """(text, labels) of each row, a dict; the first one has the names of the columns."""
+    columns = {_plain_name(list(rows[0]), name): name for name in rows[0]}
+    _require({"text", "labels"} <= set(columns), columns)
+    return [
+        _record({plain: row[columns[plain]] for plain in ("text", "labels") if columns[plain] in row}) for row in rows
+    ]
 
 
 def parse_delimited(data, delimiter):
-    """(text, labels) of each row of CSV or TSV, read a character at a time."""
+    """(text, labels) of each row of CSV or TSV."""
+    names, *rows = delimited_rows(data, delimiter)
+    return records([dict(zip(names, row, strict=True)) for row in rows])
+
+
+def delimited_rows(data, delimiter):
+    """The cells of CSV or TSV, read a character at a time: the names of the columns, then rows as long as those."""
     text = data.decode("utf-8-sig")
     rows, row, cell, quoted, at = [], [], "", False, 0
     fresh = True  # nothing of this row was seen
@@ -329,8 +345,7 @@ def parse_delimited(data, delimiter):
         rows.append([*row, cell])
     _require(len(rows) > 1 and rows[0] and len(set(rows[0])) == len(rows[0]), "no row")
     _require(all(len(row) == len(rows[0]) for row in rows), "rows of other lengths")
-    names = [_plain_name(rows[0], name) for name in rows[0]]
-    return [_record(dict(zip(names, row, strict=True))) for row in rows[1:]]
+    return rows
 
 
 def _plain_name(names, name):
@@ -342,9 +357,19 @@ def _plain_name(names, name):
     return plain
 
 
+def text_of(data):
+    """A file as text: UTF-8, or UTF-16 where a mark says so; what looks like UTF-16 without one is refused."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16").removeprefix("\ufeff")
+    _require(
+        [place for place in range(min(8, len(data))) if not data[place]] not in ([0, 2, 4, 6], [1, 3, 5, 7]), "wide"
+    )
+    return data.decode().removeprefix("\ufeff")
+
+
 def parse_names(data):
     """Names, one a line."""
-    lines = data.decode("utf-8-sig").split("\n")
+    lines = text_of(data).split("\n")
     lines = lines[:-1] if lines[-1] == "" else lines
     return [line.removesuffix("\r") for line in lines]
 
@@ -376,7 +401,7 @@ def parse_annif(data):
 def parse_vocabulary_tsv(data):
     """Lines ``uri⇥label[⇥notation]`` as (uri, label, notation) triples."""
     concepts = {}
-    for line in data.decode().removeprefix("\ufeff").split("\n"):
+    for line in text_of(data).split("\n"):
         if not line.strip():
             continue
         uri, *rest = (cell.strip() for cell in line.removesuffix("\r").split("\t"))
@@ -386,3 +411,177 @@ def parse_vocabulary_tsv(data):
         concepts[uri] = [*rest, "", ""][:2]
     _require(concepts, "no concept")
     return [(uri, *cells) for uri, cells in concepts.items()]
+
+
+def parse_matrix(data):
+    """(rows, n_columns, 0) of the repository's matrices: rows of the other format without labels."""
+    lines = _byte_lines(data)
+    _require(lines, "empty")
+    fields = lines[0].split()
+    _require(len(fields) == 2 and all(field.isdigit() and len(field) <= 100 for field in fields), fields)
+    n_rows, n_columns = map(int, fields)
+    _require(n_rows <= _LARGEST_INDEX and n_columns <= _MOST_COLUMNS, fields)
+    return _announced([parse_row(line, n_columns, 0) for line in lines[1:]], n_rows), n_columns, 0
+
+
+def parse_word_vectors(data, words):
+    """The vectors of ``words``; zeros for those that are missing."""
+    found, lengths = {}, set()
+    for number, line in enumerate(_byte_lines(data)):
+        word, *values = line.rstrip().split(b" ")
+        word = word.decode()
+        if word not in words or (number == 0 and len(values) == 1):
+            continue
+        _require(
+            values and all(re.fullmatch(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", value) for value in values), line
+        )
+        with np.errstate(over="ignore"):
+            found[word] = [float(np.float32(value)) for value in map(float, values)]
+        _require(np.isfinite(found[word]).all(), line)
+        lengths.add(len(values))
+        _require(len(lengths) == 1, line)
+    _require(found, "no word")
+    zeros = [0.0] * len(next(iter(found.values())))
+    return [found.get(word, zeros) for word in words]
+
+
+def _subjects(labels):
+    _require(len(set(labels)) == len(labels), labels)
+    return [("deep sea", labels)]
+
+
+def _without_brackets(uri):
+    return uri[1:-1] if uri.startswith("<") and uri.endswith(">") else uri
+
+
+def parse_keys(data):
+    """(text, labels) of a document whose labels are these lines."""
+    labels = []
+    for line in data.decode().removeprefix("\ufeff").split("\n"):
+        cells = [cell.strip() for cell in line.removesuffix("\r").split("\t") if cell.strip()]
+        if cells:
+            labels.append(_without_brackets(cells[0]) if re.fullmatch(r"<[^<>\s]+>", cells[0]) else cells[0])
+    return _subjects(labels)
+
+
+def parse_vocabulary_json(data):
+    """Names by id, from an object, or from lines with a title each, whose ids are their numbers."""
+    text = text_of(data)
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        _require(error.msg == "Extra data", error)
+        lines = text.rstrip().removesuffix("\n").split("\n")
+        titles = [json.loads(line) for line in lines]
+        _require(all(isinstance(one, dict) and isinstance(one.get("title"), str) for one in titles), titles)
+        found = {str(place): one["title"] for place, one in enumerate(titles)}
+    except RecursionError as error:
+        raise ValueError("too deep") from error
+    json.dumps(found, ensure_ascii=False).encode()
+    _require(isinstance(found, dict) and found and "" not in found, found)
+    _require(all(isinstance(name, str) for name in found.values()), found)
+    return {label: {(name.strip(), "")} if name.strip() else set() for label, name in found.items()}
+
+
+def parse_vocabulary_csv(data):
+    """Names by uri: (name, language) pairs of the columns ``label_xx``."""
+    names, *rows = delimited_rows(text_of(data).encode(), ",")
+    languages = [name for name in names if name.startswith("label_")]
+    _require("uri" in names and languages, names)
+    found = {}
+    for row in rows:
+        cells = dict(zip(names, row, strict=True))
+        uri = _without_brackets(cells["uri"].strip())
+        _require(uri and uri not in found, uri)
+        called = {(cells[name].strip(), name.removeprefix("label_").lower()) for name in languages}
+        found[uri] = {(name, language) for name, language in called if name}
+    return found
+
+
+def parse_document(data):
+    """(text, labels) of a JSON document."""
+    try:
+        found = json.loads(data.decode().removeprefix("\ufeff"))
+    except RecursionError as error:
+        raise ValueError("too deep") from error
+    json.dumps(found, ensure_ascii=False).encode()
+    _require(isinstance(found, dict) and {"text", "metadata"} & set(found), found)
+    _require(set(found) <= {"document_id", "text", "metadata", "subjects"}, found)
+    _require("subjects" in found and isinstance(found.get("text", ""), str), found)
+    _require(isinstance(found["subjects"], list), found)
+    labels = []
+    for subject in found["subjects"]:
+        _require(isinstance(subject, dict), subject)
+        given = [key for key in ("uri", "label") if isinstance(subject.get(key), str) and subject[key].strip()]
+        _require(given, subject)
+        text = subject[given[0]].strip()
+        labels.append(_without_brackets(text) if given[0] == "uri" else text)
+    _require(len(set(labels)) == len(labels), labels)
+    return [(found.get("text", ""), labels)]
+
+
+def _term(line, at):
+    """The term of N-Triples that begins at a place, as (kind, text, language), and where it ends."""
+    if line[at : at + 1] == "<":
+        end = line.index(">", at)
+        iri = _unescaped(line[at + 1 : end], "uU")
+        _require(not set(line[at + 1 : end]) & set('<"{}|^`') and all(c > " " for c in line[at + 1 : end]), iri)
+        _require(re.match(r"[A-Za-z][A-Za-z0-9+.\-]*:", iri), iri)
+        return ("iri", iri, ""), end + 1
+    if line[at : at + 2] == "_:":
+        end = at + 2
+        while end < len(line) and not line[end].isspace() and line[end] not in '<>"':
+            end += 1
+        _require(end > at + 2, line)
+        return ("blank", line[at:end], ""), end
+    _require(line[at : at + 1] == '"', line)
+    end = at + 1
+    while line[end : end + 1] != '"':
+        _require(end < len(line), line)
+        end += 2 if line[end] == "\\" else 1
+    text, at = _unescaped(line[at + 1 : end], "uUtbnrf\"'\\"), end + 1
+    if tag := re.match(r"@[A-Za-z]+(-[A-Za-z0-9]+)*", line[at:]):
+        return ("text", text, tag[0][1:]), at + len(tag[0])
+    if line[at : at + 2] == "^^":
+        (kind, _, _), at = _term(line, at + 2)
+        _require(kind == "iri", line)
+    return ("text", text, ""), at
+
+
+def _unescaped(text, allowed):
+    plain = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
+    out, at = "", 0
+    while at < len(text):
+        if text[at] != "\\":
+            out, at = out + text[at], at + 1
+            continue
+        mark = text[at + 1 : at + 2]
+        _require(mark and mark in allowed, text)
+        if mark in plain:
+            out, at = out + plain[mark], at + 2
+        else:
+            digits = text[at + 2 : at + (6 if mark == "u" else 10)]
+            _require(re.fullmatch("[0-9A-Fa-f]+", digits) and len(digits) == (4 if mark == "u" else 8), text)
+            _require(not 0xD800 <= int(digits, 16) <= 0xDFFF, text)
+            out, at = out + chr(int(digits, 16)), at + 2 + len(digits)
+    return out
+
+
+def parse_ntriples(data):
+    """Triples of (kind, text, language), term by term."""
+    for line in text_of(data).split("\n"):
+        line, at, terms = line.removesuffix("\r"), 0, []
+        while line[at : at + 1] in (" ", "\t"):
+            at += 1
+        if at == len(line) or line[at] == "#":
+            continue
+        for _ in range(3):
+            term, at = _term(line, at)
+            terms.append(term)
+            while line[at : at + 1] in (" ", "\t"):
+                at += 1
+        kinds = [kind for kind, _, _ in terms]
+        _require(kinds[0] != "text" and kinds[1] == "iri" and line[at : at + 1] == ".", line)
+        rest = line[at + 1 :].lstrip(" \t")
+        _require(not rest or rest[0] == "#", line)
+        yield tuple(terms)

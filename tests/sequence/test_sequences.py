@@ -17,7 +17,7 @@ from tailwise import (
     learn_word_vectors,
     read_word_vectors,
 )
-from tailwise.errors import InvalidInput, ModelFileError, NotFitted
+from tailwise.errors import DataFormatError, InvalidInput, ModelFileError, NotFitted, TailwiseError
 from tailwise.label_lists import indicator
 from tailwise.sequence.tokens import Tokens
 from tailwise.sequence.vectors import token_counts, token_vectors
@@ -62,16 +62,25 @@ def test_word_vectors_from_both_kinds_of_files(tmp_path):
     (tmp_path / "some.txt").write_text("law\nsea\n", encoding="utf-8")
     np.testing.assert_array_equal(read_word_vectors(tmp_path / "some.npy", ["sea", "tax", "law"]), expected)
     (tmp_path / "some.txt").write_text("law\n", encoding="utf-8")
-    with pytest.raises(InvalidInput, match=r"has shape \(2, 3\) but some.txt has 1 words"):
+    with pytest.raises(DataFormatError, match=r"of shape \(2, 3\) beside 1 words; expected numbers, a row"):
+        read_word_vectors(tmp_path / "some.npy", ["sea"])
+    (tmp_path / "some.npy").write_bytes(b"\x93NUMPY\x01\x00\x04\x00{'a(")
+    with pytest.raises(DataFormatError, match="damaged or foreign data, no array"):
         read_word_vectors(tmp_path / "some.npy", ["sea"])
     for text, message in (
-        ("law 1 x\n", "line 1: expected a word and numbers"),
-        ("law 1 2\nsea 1\n", "line 2: 1 numbers, but 2 in lines before"),
-        ("other 1 2\n", "has none of the 2 words"),
+        (b"law 1 x\n", "line 1: found 'law 1 x'; expected a word and numbers"),
+        (b"law 1_0 2\n", "line 1: found .*expected a word and numbers"),
+        (b"law\n", "line 1: found 'law'; expected a word and numbers"),
+        (b"a 1\nlaw 1 2\nsea 1\n", "line 3: found 1 numbers; expected 2, as in lines before"),
+        (b"law 1e39 2\n", "line 1: found NaN, infinity or a number beyond float32 for 'law'"),
+        (b"law 1\nw\xff 1\n", "line 2: .*text in UTF-8"),
+        (b"other 1 2\n", "has none of the 2 words"),
     ):
-        (tmp_path / "bad.vec").write_text(text, encoding="utf-8")
-        with pytest.raises(InvalidInput, match=message):
+        (tmp_path / "bad.vec").write_bytes(text)
+        with pytest.raises(TailwiseError, match=message):
             read_word_vectors(tmp_path / "bad.vec", ["law", "sea"])
+    with pytest.raises(InvalidInput, match="does not exist"):
+        read_word_vectors(tmp_path / "none.vec", ["law"])
 
 
 def test_tokens_are_padded_by_their_own_length_alone():

@@ -119,10 +119,21 @@ def test_the_formats_of_annif(tmp_path):
     assert vocab.deprecated.tolist() == [False, False, True]
 
 
+SKOS = "http://www.w3.org/2004/02/skos/core#"
 BAD = {
     "quote.ttl": ('@prefix a: <http://a> .\na:b a:c "x"\n a:d 3 .\n', "line 3"),
     "tag.rdf": ("<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>\n<a>\n</rdf:RDF>", "line 3"),
     "triple.nt": ("<a:b> <a:c> <a:d> .\n<a:b> <a:c> .\n", "line 2"),
+    "space.nt": ("<a:b> <a:c> <a:d> .\n<a:b> <a:c> <a:d <a:e> .\n", "line 2"),
+    "relative.nt": ("<b> <a:c> <a:d> .\n", "line 1"),
+    "half.nt": ('<a:b> <a:c> "\\ud800" .\n', "line 1"),
+    "half.ttl": (f'<a:b> a <{SKOS}Concept> ; <{SKOS}prefLabel> "\\ud800" .\n', "a lone surrogate"),
+    "open.ttl": ("@prefix a: <http://a> .\na:b a:c 'x\" ; a:c a:d .\n", "line 2"),
+    "unnamed.ttl": (f'[] a <{SKOS}Concept> ; <{SKOS}prefLabel> "x" .\n', "a skos:Concept without a URI"),
+    "bracket.rdf": (
+        "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'\nxmlns:a='http://[/'><a:b/></rdf:RDF>",
+        "line 2",
+    ),
     "fetching.rdf": (
         "<?xml version='1.0'?>\n<!DOCTYPE r [\n<!ENTITY a SYSTEM 'secret.txt'>]>\n<r/>",
         "line 3",
@@ -165,6 +176,12 @@ def test_namespaces_as_entities_are_read(tmp_path):
     (tmp_path / "v.xml").write_text(rdf, encoding="utf-8")
     vocab = Vocabulary.read(tmp_path / "v.xml")
     assert vocab.names(E + "1") == [("Öl", "de", True)]
+
+
+def test_a_uri_without_a_scheme_does_not_depend_on_the_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "v.ttl").write_text(f'<#1> a <{SKOS}Concept> ; <{SKOS}prefLabel> "x" .\n')
+    assert Vocabulary.read("v.ttl").ids == ["file:///#1"]
 
 
 def test_nothing_is_fetched(turtle, tmp_path, monkeypatch):

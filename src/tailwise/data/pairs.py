@@ -7,6 +7,7 @@ The repository writes ``rows columns`` and then ``index:value index:value`` for 
 from __future__ import annotations
 
 import re
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterable
@@ -37,6 +38,8 @@ _FOREIGN = (
     ArithmeticError,
     NotImplementedError,
     RuntimeError,
+    SyntaxError,
+    tokenize.TokenError,
 )
 
 
@@ -91,10 +94,10 @@ def read_matrix(path: str | Path, *, duplicates: str = "refuse", n_jobs: int | N
     if path.suffix.lower() == ".npz":
         return read_npz(path)[0]
     line, blocks = rows.first_line(path)
-    fields = line[:100].split()
-    if len(fields) != 2 or not all(field.isdigit() and int(field) <= rows.LARGEST_INDEX for field in fields):
+    counts = rows.header_counts(line, 2)
+    if counts is None:
         raise DataFormatError(path, 1, shown(line.strip()) if line else "an empty file or line", _HEADER)
-    n_rows, n_columns = map(int, fields)
+    n_rows, n_columns = counts
     rows.check_width(path, 1, n_columns, "column")
     # A line of this format is a row without labels of the other one.
     found = rows.parse(path, blocks, rows.Limits(n_columns, 0), duplicates=duplicates, n_jobs=n_jobs)

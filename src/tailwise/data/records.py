@@ -280,7 +280,9 @@ def _read_labels(
             found = _pieces(path, line, value, column, separator)
         if any(isinstance(label, dict) for label in found):
             named = [label_of(path, line, label, columns.vocabulary) for label in found]
-            found = list(dict.fromkeys(label for label in named if label is not None))
+            found = [label for label in named if label is not None]
+            if columns.duplicates != "refuse":
+                found = list(dict.fromkeys(found))
             unknown += named.count(None)
         if isinstance(value, str):
             tidy = tidied(found)

@@ -20,6 +20,7 @@ from tailwise.parallel import count_jobs, map_blocks, progress, row_blocks
 from tailwise.validation import check_choice, check_features, check_labels
 
 _BLOCK_BYTES = 1 << 23
+_LONGEST_COUNT = 100
 _BLOCK_ROWS = 4096
 _BYTES_A_COLUMN = 8  # of the smallest vector that has an entry for each label or feature
 LARGEST_INDEX = np.iinfo(np.int32).max
@@ -42,6 +43,19 @@ def first_line(path: Path) -> tuple[bytes, Iterator[LineBlock]]:
     line = head.data[: int(np.argmax(head.data == ord("\n")))].tobytes()
     rest = head.data[len(line) + 1 :]
     return line, chain([LineBlock(rest, 2)] if rest.size else [], blocks)
+
+
+def header_counts(line: bytes, n: int) -> tuple[int, ...] | None:
+    """The ``n`` counts that a header holds and nothing else; None where it does not.
+
+    >>> header_counts(b"3 5 ", 2), header_counts(b"3 5 x", 2)
+    ((3, 5), None)
+    """
+    fields = line.split(None, n)
+    if len(fields) != n or not all(field.isdigit() and len(field) <= _LONGEST_COUNT for field in fields):
+        return None
+    counts = tuple(map(int, fields))
+    return counts if max(counts) <= LARGEST_INDEX else None
 
 
 def parse(

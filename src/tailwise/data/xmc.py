@@ -18,7 +18,7 @@ from tailwise.errors import DataFormatError, argument
 from tailwise.validation import check_number
 
 _HEADER = "the header 'rows features labels', three integers"
-_LONGEST_HEADER, _LONGEST_NUMBER = 1000, 100  # Python refuses to convert integers of thousands of digits
+_LONGEST_NUMBER = 100  # Python refuses to convert integers of thousands of digits
 
 
 def read_xmc(
@@ -110,11 +110,11 @@ def read_xmc_split(
 
 
 def _read_header(path: Path, line: bytes) -> tuple[int, int, int]:
-    fields = line[:_LONGEST_HEADER].split()
-    if len(fields) != 3 or not all(field.isdigit() and int(field) <= rows.LARGEST_INDEX for field in fields):
+    counts = rows.header_counts(line, 3)
+    if counts is None:
         other = f"{_HEADER} (for a file without a header use {argument('format', 'libsvm')})"
         raise DataFormatError(path, 1, shown(line.strip()) if line else "an empty file or line", other)
-    n_rows, n_features, n_labels = (int(field) for field in fields)
+    n_rows, n_features, n_labels = counts
     if n_features == 0 or n_labels == 0:
         raise DataFormatError(path, 1, shown(line.strip()), f"at least one feature and one label in {_HEADER}")
     rows.check_width(path, 1, n_features, "feature")

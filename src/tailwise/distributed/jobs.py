@@ -124,9 +124,14 @@ class Job:
         self.folder = folder
         try:
             facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
-            self.what, self.entropy, self.versions = str(facts["what"]), int(facts["entropy"]), facts["versions"]
+            self.what, self.versions, self.fingerprint = (
+                str(facts["what"]),
+                facts["versions"],
+                str(facts["fingerprint"]),
+            )
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise RunError(f"{folder} holds no job of a run ({error})") from error
+            raise RunError(f"{folder} holds no job of a run ({error}); remove it to begin it again") from error
+        self.entropy = int.from_bytes(hashlib.sha256(self.fingerprint.encode()).digest()[:8], "little")
 
     @classmethod
     def begin(cls, folder: Path, inputs: Inputs, *, elsewhere: bool) -> Job:
@@ -139,8 +144,7 @@ class Job:
         what = f"{type(inputs.model).__name__}.{inputs.call}"
         if (folder / _FACTS).exists():
             job = cls(folder)
-            before = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
-            if before.get("fingerprint") != fingerprint:
+            if job.fingerprint != fingerprint:
                 raise InvalidInput(
                     f"{folder.parent} holds another run: {job.what} with other data or parameters, where this one has "
                     f"{what}; choose another folder, or remove that one"
@@ -151,11 +155,10 @@ class Job:
                     "again in another folder"
                 )
         else:
-            entropy = int.from_bytes(hashlib.sha256(fingerprint.encode()).digest()[:8], "little")
-            facts = {"what": what, "fingerprint": fingerprint, "entropy": entropy, "versions": versions()}
+            facts = {"what": what, "fingerprint": fingerprint, "versions": versions()}
             write_whole(folder / _FACTS, json.dumps(facts, indent=1))
             job = cls(folder)
-        if elsewhere and not (folder / _INPUTS).exists():
+        if elsewhere and not job._has_inputs():
             persistence.save(inputs, folder / _INPUTS)
         return job
 
@@ -165,8 +168,15 @@ class Job:
             raise RunError(
                 f"the run has {_told(self.versions, versions())}; every process of a run needs the same versions"
             )
-        # Digests were compared by whoever wrote it, and each index is checked again by the model.
-        return persistence.load(self.folder / _INPUTS, verify=False)
+        return persistence.load(self.folder / _INPUTS)
+
+    def _has_inputs(self) -> bool:
+        """Whether they are there and whole; saving again repairs what is damaged."""
+        try:
+            persistence.load(self.folder / _INPUTS)
+        except ModelFileError:
+            return False
+        return True
 
     def path(self, site: int, piece: int) -> Path:
         """Where the piece's results are, or will be."""

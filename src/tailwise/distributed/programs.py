@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-import json
+import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tailwise import persistence
-from tailwise.atomic import write_whole
 from tailwise.distributed.jobs import Inputs, Job, RunError, Site
+from tailwise.errors import ModelFileError
 from tailwise.persistence import Saveable
+from tailwise.persistence.manifest import MANIFEST
 from tailwise.runs import within_run
 
-_KEPT_VALUE, _KEPT_END = "value", "end.json"
 _IDLE_SECONDS = 600.0
 _LARGE_BYTES = 1 << 27
 _LOOK_SECONDS = 0.5
 
 
 class _Kept(Saveable):
-    """A value that is no object of tailwise itself."""
+    """What a step returned, and how many sites and draws the program had come to behind it."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, site: int, draws: int) -> None:
         self.value = value
+        self.site = site
+        self.draws = draws
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        return {"value": self.value}
+        return {"value": self.value, "site": self.site, "draws": self.draws}
 
 
 class Program:
@@ -67,13 +69,14 @@ class Program:
 
     def _read_kept(self, number: int) -> Any:
         """The value of a step that was done: the program goes on behind it."""
-        folder = self.job_of_program.kept_path(number)
-        end = json.loads((folder / _KEPT_END).read_text(encoding="utf-8"))
-        self._site, self._draws = end["site"], end["draws"]
-        return persistence.load(folder / _KEPT_VALUE).value
+        kept = persistence.load(self.job_of_program.kept_path(number))
+        if not isinstance(kept, _Kept):
+            raise ModelFileError(f"{self.job_of_program.kept_path(number)} holds no step of a run; remove it")
+        self._site, self._draws = kept.site, kept.draws
+        return kept.value
 
     def _has_kept(self, number: int) -> bool:
-        return (self.job_of_program.kept_path(number) / _KEPT_END).exists()
+        return (self.job_of_program.kept_path(number) / MANIFEST).exists()
 
 
 class Driver(Program):
@@ -97,11 +100,12 @@ class Driver(Program):
         """See :class:`tailwise.runs.Run`."""
         number = self._next_site()
         if self._has_kept(number):
-            return self._read_kept(number)
+            # What is damaged is computed again.
+            with suppress(ModelFileError):
+                return self._read_kept(number)
+            shutil.rmtree(self.job_of_program.kept_path(number), ignore_errors=True)
         value = function()
-        folder = self.job_of_program.kept_path(number)
-        persistence.save(_Kept(value), folder / _KEPT_VALUE)
-        write_whole(folder / _KEPT_END, json.dumps({"site": self._site, "draws": self._draws}))
+        persistence.save(_Kept(value, self._site, self._draws), self.job_of_program.kept_path(number))
         return value
 
 

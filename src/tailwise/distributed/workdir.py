@@ -19,7 +19,7 @@ from tailwise.errors import InvalidInput
 from tailwise.runs import current_run, within_run
 
 _MARK = "run.json"
-_FORMAT = {"format": "tailwise-run", "format_version": 1}
+_FORMAT = {"format": "tailwise-run", "format_version": 2}
 
 
 class WorkDir:

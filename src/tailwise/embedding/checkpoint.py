@@ -51,12 +51,15 @@ class Checkpoint(persistence.Saveable, BaseEstimator):
         check_kind("fingerprint", self.fingerprint, str)
         check_number("seed", self.seed, integer=True, low=0)
         check_that(hasattr(self, "average_"), "average_ is missing, as in an earlier version; remove it to start anew")
+        for name in ("parameters_", "optimizer_", "best_", "average_"):
+            check_kind(name, getattr(self, name, None), dict)
         check_number("epoch_", self.epoch_, integer=True, low=1)
         check_number("best_epoch_", self.best_epoch_, integer=True, low=0, high=self.epoch_)
         n_epochs = len(check_kind("history_", self.history_, list))
         check_that(n_epochs == self.epoch_, f"history_ has {n_epochs} epochs, not {self.epoch_}")
         for entry in self.history_:
             check_kind("an epoch of history_", entry, dict)
+        self.check_fits(self.parameters_, self.optimizer_)
 
     def check_fits(self, parameters: dict[str, Any], optimizer: dict[str, Any]) -> None:
         """Refuse tensors of other names, shapes or types than a run has, which would not all be noticed later."""
@@ -97,6 +100,8 @@ def open_checkpoint(path: str | Path | None, expected: str) -> Checkpoint | None
         raise InvalidInput(
             f"checkpoint={str(path)!r} holds a {type(found).__name__}, not a checkpoint; choose another path"
         )
+    if not hasattr(found, "epoch_"):
+        raise ModelFileError(f"checkpoint={str(path)!r} holds no epoch; remove it to start anew")
     if found.fingerprint != expected:
         raise InvalidInput(
             f"checkpoint={str(path)!r} is of a run with other parameters or other data; "

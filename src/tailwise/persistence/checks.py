@@ -16,6 +16,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+_BLOCK = 1 << 18
+"""Entries looked at together: they stay in the processor's cache, and what is made of them is small."""
+
 INTEGERS = "iu"
 NUMBERS = "biuf"
 
@@ -81,11 +84,22 @@ def check_exact(name: str, array: Any, dtype: Any, shape: tuple[int | None, ...]
 def check_range(name: str, array: Any, low: float = -np.inf, high: float = np.inf) -> np.ndarray:
     """Numbers in [``low``, ``high``]; NaN is outside of every range."""
     array = check_array(name, array)
-    if array.size and not (array.min() >= low and array.max() <= high):
+    least, most = _extremes(array)
+    if array.size and not (least >= low and most <= high):
         flat = array.ravel()
         at = int(np.argmin((flat >= low) & (flat <= high)))
         raise Violation(f"{name} holds {flat[at]} at position {at:,}, outside [{low}, {high}]")
     return array
+
+
+def _extremes(array: np.ndarray) -> tuple[Any, Any]:
+    """The least and the largest entry, each NaN where any entry is; the array is read once, block by block."""
+    flat = array.ravel(order="K")
+    least, most = np.inf, -np.inf
+    for first in range(0, flat.size, _BLOCK):
+        block = flat[first : first + _BLOCK]
+        least, most = np.minimum(least, block.min()), np.maximum(most, block.max())
+    return least, most
 
 
 def check_indices(name: str, array: Any, n: int, *, missing: bool = False) -> np.ndarray:
@@ -97,7 +111,7 @@ def check_finite(name: str, array: Any) -> np.ndarray:
     """Numbers without NaN and infinity."""
     array = check_array(name, array)
     # The extremes are NaN where any entry is: the common case makes no array of flags.
-    if array.dtype.kind == "f" and array.size and not np.isfinite([array.min(), array.max()]).all():
+    if array.dtype.kind == "f" and array.size and not np.isfinite(_extremes(array)).all():
         flat = array.ravel()
         at = int(np.argmin(np.isfinite(flat)))
         raise Violation(f"{name} holds {flat[at]} at position {at:,}")
@@ -107,10 +121,12 @@ def check_finite(name: str, array: Any) -> np.ndarray:
 def check_monotone(name: str, array: Any, *, strict: bool = False) -> np.ndarray:
     """A one-dimensional array that never falls, or that always rises."""
     array = check_shape(name, array, (None,))
-    wrong = array[1:] <= array[:-1] if strict else array[1:] < array[:-1]
-    if wrong.any():
-        at = int(np.argmax(wrong)) + 1
-        raise Violation(f"{name} does not rise: it holds {array[at]} at position {at:,} after {array[at - 1]}")
+    for first in range(0, array.size, _BLOCK):
+        block = array[first : first + _BLOCK + 1]
+        wrong = block[1:] <= block[:-1] if strict else block[1:] < block[:-1]
+        if wrong.any():
+            at = first + int(np.argmax(wrong)) + 1
+            raise Violation(f"{name} does not rise: it holds {array[at]} at position {at:,} after {array[at - 1]}")
     return array
 
 

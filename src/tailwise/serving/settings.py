@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from tailwise.errors import InvalidInput
 from tailwise.validation import check_number
 
-TOKEN_VARIABLE = "TAILWISE_TOKEN"
+TOKEN_VARIABLE = "TAILWISE_TOKEN"  # nosec B105: where a token is, not one
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
-from tailwise.errors import InvalidInput
+from tailwise.data.files import check_file, line_blocks, read_text, shown, split_lines
+from tailwise.data.vectors import read_array
+from tailwise.errors import DataFormatError, InvalidInput
 from tailwise.parameters import Flag, Integer, OrNone, check_parameters
 from tailwise.persistence.checks import check_kind
 from tailwise.text.features import TextFeatures
 from tailwise.text.rows import CountOrShare, Groups, KnownLabels, TextRows
+
+_LONGEST = 1 << 16
+_BLOCK_BYTES = 1 << 22
+_NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 class Sequences(TextRows):
@@ -25,7 +32,7 @@ class Sequences(TextRows):
     Parameters
     ----------
     max_length : int, default=256
-        Words a text at most.
+        Words a text at most; no more than 65,536.
     min_df : int or float, default=2
         Leave out words that come in fewer training texts (a float is a share of the texts).
     max_words : int or None, default=50000
@@ -47,7 +54,7 @@ class Sequences(TextRows):
     """
 
     _parameters = {
-        "max_length": Integer(low=1),
+        "max_length": Integer(low=1, high=_LONGEST),
         "min_df": CountOrShare(),
         "max_words": OrNone(Integer(low=1, high=2**24)),
         "lowercase": Flag(),
@@ -143,35 +150,50 @@ def read_word_vectors(path: str | Path, words: Sequence[str]) -> np.ndarray:
     ``path`` is a text file in the ``.vec`` format (a word and its numbers a line, an optional first line with two
     counts), or an ``.npy`` array beside a ``.txt`` file of the same name with a word a line.
     """
-    path = Path(path)
+    path = check_file(path)
     number = {word: n for n, word in enumerate(words)}
-    if path.suffix == ".npy":
-        table = np.load(path, allow_pickle=False)
-        names = path.with_suffix(".txt").read_text(encoding="utf-8").splitlines()
-        if table.ndim != 2 or len(names) != len(table):
-            raise InvalidInput(f"{path} has shape {table.shape} but {path.stem}.txt has {len(names):,} words")
-        rows = ((name, table[n]) for n, name in enumerate(names))
-        vectors = np.zeros((len(words), table.shape[1]), np.float32)
-        for name, row in rows:
-            if name in number:
-                vectors[number[name]] = row
-        return vectors
     found: dict[int, np.ndarray] = {}
-    with path.open(encoding="utf-8") as file:
-        for line, text in enumerate(file, start=1):
-            name, *values = text.rstrip().split(" ")
-            if name not in number or (line == 1 and len(values) == 1):
-                continue
-            try:
-                found[number[name]] = np.array(values, np.float32)
-            except ValueError as error:
-                raise InvalidInput(f"{path}, line {line}: expected a word and numbers ({error})") from error
-            first = next(iter(found.values()))
-            if found[number[name]].size != first.size:
-                raise InvalidInput(f"{path}, line {line}: {len(values)} numbers, but {first.size} in lines before")
+    for line, word, vector in _vectors_in(path, number):
+        first = next(iter(found.values()), vector)
+        if vector.size != first.size:
+            raise DataFormatError(path, line, f"{vector.size} numbers", f"{first.size}, as in lines before")
+        if not np.isfinite(vector).all():
+            found_there = f"NaN, infinity or a number beyond float32 for {word!r}"
+            raise DataFormatError(path, line, found_there, "finite numbers")
+        found[number[word]] = vector
     if not found:
         raise InvalidInput(f"{path} has none of the {len(words):,} words; pass vectors of the texts' language")
     vectors = np.zeros((len(words), next(iter(found.values())).size), np.float32)
     for n, row in found.items():
         vectors[n] = row
     return vectors
+
+
+def _vectors_in(path: Path, wanted: Container[str]) -> Iterator[tuple[int, str, np.ndarray]]:
+    """Line, word and vector of the words that are wanted."""
+    if path.suffix == ".npy":
+        table = read_array(path)
+        names = split_lines(read_text(path.with_suffix(".txt")))
+        if table.ndim != 2 or table.dtype.kind not in "fiu" or len(names) != len(table):
+            of = f"{table.dtype} of shape {table.shape} beside {len(names):,} words"
+            raise DataFormatError(path, None, of, f"numbers, a row for each word of {path.stem}.txt")
+        for place in [place for place, name in enumerate(names) if name in wanted]:
+            yield place + 1, names[place], _as_float32(table[place])
+        return
+    for block in line_blocks(path, _BLOCK_BYTES):
+        for line, text in enumerate(block.data.tobytes().split(b"\n")[:-1], start=block.line):
+            word, *values = text.rstrip().split(b" ")
+            try:
+                name = word.decode()
+            except UnicodeDecodeError as error:
+                raise DataFormatError(path, line, shown(word), "text in UTF-8") from error
+            if name not in wanted or (line == 1 and len(values) == 1):
+                continue
+            if not values or not all(map(_NUMBER.fullmatch, values)):
+                raise DataFormatError(path, line, shown(text), "a word and numbers")
+            yield line, name, _as_float32([float(value) for value in values])
+
+
+def _as_float32(values: Any) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return np.asarray(values).astype(np.float32)

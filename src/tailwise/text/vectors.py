@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.data.texts import Texts, check_texts
+from tailwise.data.vectors import LONGEST
 from tailwise.errors import InvalidInput
 from tailwise.parameters import Constraint, Flag, Integer, Text, check_parameters
 from tailwise.persistence.checks import check_kind
@@ -37,7 +38,7 @@ class _DenseRows(TextRows):
 
     def _check_state(self) -> None:
         super()._check_state()
-        check_number("dim_", self.dim_, integer=True, low=1)
+        check_number("dim_", self.dim_, integer=True, low=1, high=LONGEST)
 
 
 class GivenVectors(_DenseRows):

@@ -9,13 +9,14 @@ from __future__ import annotations
 import logging
 import re
 import sys
+import traceback
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tailwise.data.files import parse_json, read_text, shown
+from tailwise.data.files import parse_json, read_text, shown, split_lines
 from tailwise.errors import DataFormatError, InvalidInput, import_extra
 from tailwise.vocabulary.building import Builder
 from tailwise.vocabulary.vocabulary import HIDDEN, PREFERRED, SYNONYM, Vocabulary
@@ -32,6 +33,17 @@ _LONGEST_ENTITY = 300
 FORMATS = {"turtle": "turtle", "ntriples": "turtle", "xml": "xml", "jsonld": "json-ld"}
 """The formats read here, and what rdflib calls them; N-Triples are Turtle, whose errors name lines."""
 
+BASE = "file:///"
+"""What a URI without a scheme is taken to be of: by itself rdflib would take the folder that it is called in."""
+_HALF = "[dD][89a-fA-F]"  # how the escape of half a character begins
+_HEX = rf"\\u(?!{_HALF})[0-9A-Fa-f]{{4}}|\\U(?!0000{_HALF})00(?:0[0-9A-Fa-f]|10)[0-9A-Fa-f]{{4}}"
+_IRI = rf'<[A-Za-z][A-Za-z0-9+.\-]*:(?:[^\x00-\x20<>"{{}}|^`\\]|{_HEX})*>'
+_BLANK = r"_:[^\s<>\"]+"
+_LITERAL = rf"""\"(?:[^"\\]|\\[tbnrf"'\\]|{_HEX})*\"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|\^\^{_IRI})?"""
+_TRIPLE = re.compile(
+    rf"[ \t]*(?:(?:{_IRI}|{_BLANK})[ \t]*{_IRI}[ \t]*(?:{_IRI}|{_BLANK}|{_LITERAL})[ \t]*\.[ \t]*)?(?:#.*)?"
+)
+
 
 class _Facts:
     """What triples said that matters here; resources are their URIs, or the names of blank nodes."""
@@ -40,6 +52,14 @@ class _Facts:
         self.types: dict[str, set[str]] = defaultdict(set)
         self.literals: list[tuple[str, str, str, str | None]] = []  # resource, property, text, language
         self.links: list[tuple[str, str, str]] = []
+        self.unnamed = False
+
+    def check_characters(self, path: Path) -> None:
+        """Refuse halves of characters, which can be escaped."""
+        try:
+            "".join([text for fact in self.literals for text in fact[:3]] + list(self.types["Concept"])).encode()
+        except UnicodeEncodeError as error:
+            raise DataFormatError(path, None, "a lone surrogate, which is no character", "text") from error
 
     def add(self, subject: str, predicate: str, value: str, language: str | None, is_literal: bool) -> None:
         if predicate == _RDF + "type":
@@ -60,10 +80,17 @@ def read_skos(path: Path, format: str) -> Vocabulary:
         text = _without_entities(path, text)
     elif format == "jsonld":
         _check_contexts(path, text)
+    elif format == "ntriples":
+        _check_triples(path, text)
     facts = _Facts()
     with _told(path, text):
         graph = rdflib.Graph(store=_sink(rdflib, facts))
-        graph.parse(data=text, format=FORMATS[format])
+        graph.parse(data=text, format=FORMATS[format], publicID=BASE)
+    if "\\u" in text.lower():
+        facts.check_characters(path)
+    if facts.unnamed:
+        # Its name would be another one every time.
+        raise DataFormatError(path, None, "a skos:Concept without a URI", "a URI for each concept")
     vocabulary = _built(facts)
     if not len(vocabulary):
         raise DataFormatError(path, None, "no skos:Concept", "concepts with the type skos:Concept")
@@ -80,6 +107,8 @@ def _sink(rdflib: Any, facts: _Facts) -> Any:
 
         def add(self, triple: Any, context: Any, quoted: bool = False) -> None:
             subject, predicate, value = triple
+            if isinstance(subject, rdflib.BNode) and str(predicate) == _RDF + "type" and str(value) == SKOS + "Concept":
+                facts.unnamed = True
             is_literal = isinstance(value, literal)
             language = value.language if is_literal else None
             facts.add(sys.intern(str(subject)), sys.intern(str(predicate)), str(value), language, is_literal)
@@ -197,6 +226,13 @@ def _without_entities(path: Path, text: str) -> str:
     return re.sub(r"^\s*<\?xml[^>]*\?>", lambda found: "\n" * found[0].count("\n"), text, count=1)
 
 
+def _check_triples(path: Path, text: str) -> None:
+    """N-Triples a line; the parser of Turtle, which names lines, takes what neither format allows."""
+    for line, triple in enumerate(split_lines(text), start=1):
+        if not _TRIPLE.fullmatch(triple):
+            raise DataFormatError(path, line, shown(triple), '<subject> <property> <object> ., or "text"@language .')
+
+
 def _check_contexts(path: Path, text: str) -> None:
     """JSON-LD whose contexts are in the file itself: one by address would be fetched."""
     try:
@@ -245,10 +281,19 @@ def _line_of(error: Exception, text: str) -> int | None:
     placed = re.match(r"[^:]*:(\d+):\d+: ", str(error))
     if placed:
         return int(placed[1])
+    if "IPv6" in str(error):
+        placed = re.search(r"//[^/\s\"'>]*[\[\]]", text)
+        return text.count("\n", 0, placed.start()) + 1 if placed else None
     # Of a wrong value rdflib says only which.
     quoted = re.search(r"'([^']+)'", str(error))
     at = text.find(quoted[1]) if quoted else -1
-    return None if at < 0 else text.count("\n", 0, at) + 1
+    if at >= 0:
+        return text.count("\n", 0, at) + 1
+    # What it did not foresee: its parser of Turtle counts lines.
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if isinstance(lines := getattr(frame.f_locals.get("self"), "lines", None), int):
+            return lines + 1
+    return None
 
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
