@@ -220,6 +220,9 @@ class _Maker:
             self._missing_share((self.missing * factor)[:, mine], right, mine, members)
             for factor in (self.found.beyond, np.ones(mine.size))
         )
+        if at_least.value > missing.value:
+            # No's that are corrected for mistakes count as less than nothing, and stand for others beyond the pool.
+            at_least = missing
         kept = members[asked.labels] & asked.recorded
         none_wrong = _none_of(int(kept.sum())) if (self.found.said[kept] == 1).all() else 0.0
         return Part(
