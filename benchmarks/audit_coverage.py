@@ -1,12 +1,12 @@
 """Do an audit's intervals hold the truth, and what are 500 answers worth? ``python -m benchmarks audit_coverage``.
 
 Complete labels are known: of ``make_longtail``, and of EURLex-4K, whose labels are taken to be complete; labels are
-then dropped along a curve that is not Jain's guess, anew in each of several worlds. In each the model is trained once,
-out of fold; questions and answers are drawn anew, ``--draws`` times in all (200), from reviewers who say yes to 3 % of
-wrong and no to 6 % of right labels. Beside it, what a queue of the best-scored pairs would say, and training with the
-estimated, the guessed and the true propensities, judged on complete labels. What the audit does was chosen in the
-worlds of ``--tuning``; those that are reported have other seeds and other curves. ``--only longtail`` or ``--only
-eurlex`` runs one; ``--figure FILE`` draws the plot of docs/audit.md from all that was kept.
+then dropped, anew in each of several worlds, along a curve that is not Jain's guess, or (``longtail-constant`` and
+``eurlex-constant``) all at the same rate. In each world the model is trained once, out of fold; questions and answers
+are drawn anew, ``--draws`` times in all (200); reviewers say yes to 3 % of wrong and no to 6 % of right labels.
+Beside it stands what a queue of the best-scored pairs would say. What the audit does was chosen in the worlds of
+``--tuning``; those that are reported have other seeds and other curves. ``--only longtail`` runs one of the four;
+``--figure FILE`` draws the plot of docs/audit.md from all that was kept.
 """
 
 from __future__ import annotations
@@ -19,15 +19,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.harness import RESULTS, measure, save_results
-from tailwise.experiments.sharing import share_fits
 
 WRONG_YES, WRONG_NO = 0.03, 0.06
 NAMES = ("head", "torso", "tail")
 WORLDS = {
-    "report": {"longtail": ((0.4, 1.0), range(100, 105)), "eurlex": ((0.7, 1.0), range(100, 102))},
-    "tuning": {"longtail": ((0.25, 1.5), range(5)), "eurlex": ((1.0, 2.0), range(2))},
+    "report": {
+        "longtail": ("jain:0.45,0.8", range(200, 220)),
+        "eurlex": ("jain:0.8,1.2", range(200, 204)),
+        "longtail-constant": ("0.4", range(200, 220)),
+        "eurlex-constant": ("0.4", range(200, 204)),
+    },
+    "tuning": {
+        "longtail": ("jain:0.25,1.5", range(5)),
+        "eurlex": ("jain:1.0,2.0", range(2)),
+        "longtail-constant": ("0.5", range(5)),
+        "eurlex-constant": ("0.5", range(2)),
+    },
 }
-"""The curve (A, B) along which labels go missing, and the seeds of the worlds."""
+"""How labels go missing, by a curve or at one rate, and the seeds of the worlds."""
 
 
 class Case(NamedTuple):
@@ -39,40 +48,45 @@ class Case(NamedTuple):
     model: Any
 
 
-def longtail(curve: tuple[float, float], seed: int) -> Case:
+def world(name: str, missing: str, seed: int) -> Case:
+    """The data set that ``name`` begins with, whose labels go ``missing`` as a name of a propensity says, or a rate."""
     import tailwise as tw
 
-    propensity = tw.JainPropensity(curve[0], b=curve[1])
-    data = tw.make_longtail(8000, 4000, 1000, propensity=propensity, random_state=seed)
-    return _case("longtail", curve, seed, data, data.propensity)
+    way = _way(missing)
+    data = (
+        tw.make_longtail(8000, 4000, 1000, propensity=way, random_state=seed)
+        if name.startswith("longtail")
+        else _eurlex(way, seed)
+    )
+    called = f"{name.partition('-')[0]}-{missing.replace(':', '-').replace(',', '-')}-{seed}"
+    return Case(called, data, data.propensity, tw.DiSMEC(n_jobs=1, random_state=0))
 
 
-def eurlex(curve: tuple[float, float], seed: int) -> Case:
+def _way(missing: str) -> Any:
+    from tailwise.propensity import AuditedPropensity, named_propensity
+
+    if missing.startswith("falling:"):
+        a, odds = (float(number) for number in missing.partition(":")[2].split(","))
+        return AuditedPropensity(-a, odds=odds)
+    return named_propensity(missing) if ":" in missing else float(missing)
+
+
+def _eurlex(way: Any, seed: int) -> Any:
     from dataclasses import replace
 
     import tailwise as tw
     from tailwise.data import drop_labels, planted_propensity
 
     data = tw.load_dataset("eurlex-4k")
-    kept = planted_propensity(tw.JainPropensity(curve[0], b=curve[1]), data.Y_train)
-    dropped = replace(
+    kept = planted_propensity(way, data.Y_train)
+    return replace(
         data,
         Y_train=drop_labels(data.Y_train, kept, 2 * seed + 1),
         Y_test=drop_labels(data.Y_test, kept, 2 * seed + 2),
         Y_train_complete=data.Y_train,
         Y_test_complete=data.Y_test,
+        propensity=kept,
     )
-    return _case("eurlex", curve, seed, dropped, kept)
-
-
-def _case(name: str, curve: tuple[float, float], seed: int, data: Any, kept: np.ndarray) -> Case:
-    import tailwise as tw
-
-    called = f"{name}-{curve[0]}-{curve[1]}-{seed}"
-    return Case(called, data, kept, tw.DiSMEC(n_jobs=1, random_state=0))
-
-
-CASES = {"longtail": longtail, "eurlex": eurlex}
 
 
 def plan_of(case: Case) -> Any:
@@ -118,16 +132,22 @@ def truth_of(case: Case, plan: Any, top: Any) -> Truth:
     )
 
 
-def one_draw(case: Case, plan: Any, top: Any, seed: int) -> dict[str, Any]:
-    """Estimates of one audit, as (value, low, high)."""
-    from tailwise import evaluate
+def ask(case: Case, plan: Any, seed: int) -> Any:
+    """The estimate of one audit: questions drawn anew, answered by reviewers who err."""
     from tailwise.audit import estimate_audit, plan_questions, simulate_answers
 
     drawn = plan_questions(plan.pool, plan.settings, random_state=seed)
     answers = simulate_answers(
         drawn.questions, case.data.Y_train_complete, wrong_yes=WRONG_YES, wrong_no=WRONG_NO, random_state=seed
     )
-    found = estimate_audit(drawn, answers, n_bootstrap=200, random_state=seed)
+    return estimate_audit(drawn, answers, n_bootstrap=200, random_state=seed)
+
+
+def one_draw(case: Case, plan: Any, top: Any, seed: int) -> dict[str, Any]:
+    """Estimates of one audit, as (value, low, high)."""
+    from tailwise import evaluate
+
+    found = ask(case, plan, seed)
 
     def psp(known: Any) -> float:
         return evaluate(case.data.Y_test, top, "psp@5", propensity=known, confidence=None)["psp@5"].value
@@ -138,7 +158,6 @@ def one_draw(case: Case, plan: Any, top: Any, seed: int) -> dict[str, Any]:
         **{f"{n} at least": [found.strata[n].missing_in_pool.value] for n in NAMES},
         "P@5": _three(found.precision[5][1]),
         "PSP@5": _three(found.judge(psp)),
-        "curve": [found.propensity.a, found.propensity.b],
     }
 
 
@@ -165,27 +184,6 @@ def guessed_precision(case: Case, plan: Any) -> float:
     return float(100 * inverse[pool.recorded_labels[first]].sum() / (5 * pool.n_rows))
 
 
-def trained(case: Case, curve: list[float]) -> dict[str, dict[str, float]]:
-    """P@k on complete labels of a model that ranks by the calibrated chance over the propensity, with three of them."""
-    import tailwise as tw
-    from tailwise.propensity import AuditedPropensity
-
-    told = {
-        "Jain's guess": tw.JainPropensity(),
-        "estimated": AuditedPropensity(curve[0], b=curve[1]),
-        "true": tw.GivenPropensity(case.true_propensity),
-    }
-    calibrated = share_fits(tw.Calibrated(case.model, per="frequency-bin", random_state=0))
-    found = {}
-    for name, propensity in told.items():
-        model = tw.PropensityReranker(calibrated, propensity=propensity).fit(case.data.X_train, case.data.Y_train)
-        top = model.predict_topk(case.data.X_test, 5)
-        result = tw.evaluate(case.data.Y_test_complete, top, ["p@1", "p@3", "p@5"])
-        found[name] = {m: result[m].value for m in result}
-        print(f"  trained with {name:13} " + "  ".join(f"{m} {v:.2f}" for m, v in found[name].items()), flush=True)
-    return found
-
-
 def run_world(case: Case, draws: int) -> dict[str, Any]:
     """The draws of one world, its truth, and what others say of it."""
     plan = plan_of(case)
@@ -210,16 +208,16 @@ def run_world(case: Case, draws: int) -> dict[str, Any]:
 
 def run_case(name: str, draws: int, where: str) -> dict[str, Any]:
     """All worlds of a data set, and what they show together."""
-    curve, seeds = WORLDS[where][name]
-    cases = [CASES[name](curve, seed) for seed in seeds]
+    missing, seeds = WORLDS[where][name]
     worlds = []
-    for case in cases:
-        worlds.append(run_world(case, -(-draws // len(cases))))
+    for seed in seeds:
+        case = world(name, missing, seed)
+        worlds.append(run_world(case, -(-draws // len(seeds))))
         print(f"  {case.name}: {len(worlds[-1]['draws'])} draws", file=sys.stderr, flush=True)
     summary = {}
     answers = np.mean([draw["answers"] for world in worlds for draw in world["draws"]])
     print(
-        f"\n{name}, A = {curve[0]}, B = {curve[1]}: {sum(len(world['draws']) for world in worlds)} draws of "
+        f"\n{name}, {missing}: {sum(len(world['draws']) for world in worlds)} draws of "
         f"{answers:.0f} answers in {len(worlds)} worlds"
     )
     for what in (*NAMES, "P@5", "PSP@5"):
@@ -249,33 +247,29 @@ def run_case(name: str, draws: int, where: str) -> dict[str, Any]:
         f"  true P@5: recorded labels are off by {errors['recorded']:.1f}, Jain's guess by {errors['guess']:.1f}; the "
         f"audit by {summary['P@5']['rmse']:.1f}, {factors['recorded']:.1f} and {factors['guess']:.1f} times less"
     )
-    own = [draw["curve"] for draw in worlds[0]["draws"]]
-    middle = own[int(np.argsort([a for a, _ in own])[len(own) // 2])]
     return {
         "summary": summary,
-        "queue": worlds[0]["queue"],
-        "truth": worlds[0]["truth"],
         "precision": {"errors": errors, "factors": factors},
-        "trained": trained(cases[0], middle),
-        "draws": worlds[0]["draws"],
+        "worlds": worlds,
     }
 
 
 def draw_figure(results: dict[str, Any], path: Path) -> None:
-    """Every draw's interval for the missing share of each stratum, the truth, and the queue."""
+    """Intervals of the missing share of each stratum, less the truth of their world, and what the queue says."""
     from tailwise.experiments.plotting import COLOURS, make_figure, save
 
     figure, axes = make_figure(len(results), 3)
     for row, (name, result) in zip(axes, results.items(), strict=True):
         for axis, stratum in zip(row, NAMES, strict=True):
-            values = np.array([one[stratum] for one in result["draws"]][:100])
-            truth = result["truth"][stratum]
-            inside = (values[:, 1] <= truth) & (truth <= values[:, 2])
+            found = [(one[stratum], w["truth"][stratum]) for w in result["worlds"] for one in w["draws"]]
+            values = np.array([np.array(one) - truth for one, truth in found][:: max(1, len(found) // 100)])
+            inside = (values[:, 1] <= 0) & (values[:, 2] >= 0)
             for mask, colour in ((inside, COLOURS[0]), (~inside, COLOURS[3])):
                 axis.vlines(np.flatnonzero(mask), values[mask, 1], values[mask, 2], color=colour, linewidth=1)
-            axis.axhline(truth, color="black", linewidth=1, label="truth")
-            axis.axhline(result["queue"][stratum], color=COLOURS[1], linestyle="--", label="queue of the best")
-            axis.set(title=f"{name}, {stratum}", xlabel="draw", ylabel="missing, %", ylim=(0, 100))
+            axis.axhline(0, color="black", linewidth=1, label="truth")
+            queue = np.mean([w["queue"][stratum] - w["truth"][stratum] for w in result["worlds"]])
+            axis.axhline(queue, color=COLOURS[1], linestyle="--", label="queue of the best")
+            axis.set(title=f"{name}, {stratum}", xlabel="draw", ylabel="missing less truth, points", ylim=(-90, 60))
     axes[0, 0].legend(frameon=False, fontsize=8)
     save(figure, path.with_suffix(""))
 
@@ -286,10 +280,10 @@ def main(arguments: list[str]) -> None:
     def option(name: str, default: str = "") -> str:
         return arguments[arguments.index(name) + 1] if name in arguments else default
 
-    wanted = [name for name in CASES if option("--only", name) == name]
-    for name in wanted:
-        where = "tuning" if "--tuning" in arguments else "report"
-        save_results(f"audit_coverage_{name}", run_case(name, int(option("--draws", "200")), where))
+    where = "tuning" if "--tuning" in arguments else "report"
+    for name in WORLDS[where]:
+        if option("--only", name) == name:
+            save_results(f"audit_coverage_{name}", run_case(name, int(option("--draws", "200")), where))
     if option("--figure"):
-        kept = {name: RESULTS / f"audit_coverage_{name}.json" for name in CASES}
+        kept = {name: RESULTS / f"audit_coverage_{name}.json" for name in ("longtail", "eurlex")}
         draw_figure({n: json.loads(p.read_text()) for n, p in kept.items() if p.exists()}, Path(option("--figure")))

@@ -71,6 +71,21 @@ def test_a_queue_of_the_best_does_not_tell(world, truth):
     assert (truth[0][2] - 100 * right[plan.pool.strata[plan.pool.labels[best]] == 2].sum() / 800) > 20
 
 
+def test_intervals_are_those_of_log_odds(draws, world):
+    part = draws[0].strata["tail"].missing
+    low, value, high = (end / (100 - end) for end in (part.low, part.value, part.high))
+    assert value / low == pytest.approx(high / value) and high / value > 1.1
+    _, true = draws[0].precision[5]
+    assert true.high - true.value > true.value - true.low, "few large weights may be missed, hardly counted twice"
+    # How much lies outside the pool is itself an estimate, by the recorded pairs of each bin.
+    reach = world.plan.pool.varied_reach(300, 0)
+    np.testing.assert_array_equal(reach[0], world.plan.pool.reach)
+    seen = world.plan.pool.recorded_seen
+    assert reach[1:, 0].mean() == pytest.approx(reach[0, 0], rel=0.1)
+    error = np.sqrt(reach[0, 0] * (1 - reach[0, 0]) / ((seen == 1).sum() + 20))
+    assert reach[1:, 0].std() == pytest.approx(error, rel=0.2)
+
+
 def test_part_of_the_answers_is_enough(world, truth):
     answers = simulate_answers(world.plan.questions, world.complete, unsure=0.1, random_state=0)
     half = Answers(*(part[: answers.question.size // 2] for part in answers))
@@ -131,6 +146,27 @@ def test_error_rates_are_told_apart():
     assert low < 0.03 < high
     alone = error_rates(given[0].astype(int), np.ones(800, int), group)
     assert alone.interval(0.95)[1, 1] > found.interval(0.95)[1, 1] * 0.9
+
+
+def test_rates_share_the_luck_of_the_answers_that_they_correct():
+    rng = np.random.default_rng(1)
+    group, n = np.repeat([0, 1, 2], 150), 450
+    right = rng.random(n) < np.array([0.95, 0.5, 0.1])[group]
+    given = np.array([right ^ (rng.random(n) < np.where(right, 0.06, 0.03)) for _ in range(2)])
+    twice = np.where(rng.random(n) < 0.5, 2, 1)
+    yes = np.where(twice == 2, given.sum(axis=0), given[0])
+    found = error_rates(yes, twice, group)
+    luck = rng.exponential(size=(400, n))
+    drawn = found.replicates(luck, 0)
+    spread = np.sqrt(found.probability @ (found.grid - found.mean) ** 2)
+    np.testing.assert_allclose(drawn.std(axis=0), spread, rtol=0.3)
+    # A weight on one question moves the mean as asking it again would.
+    often = np.append(np.arange(n), np.repeat(7, 3))
+    again = error_rates(yes[often], twice[often], group[often]).mean - found.mean
+    np.testing.assert_allclose(3 * found.influence[7], again, atol=0.3 * np.abs(again).max())
+    # Where luck has more yes among labels that are mostly wrong, more of them are taken for mistakes.
+    more = (luck * (yes > 0))[:, group == 2].mean(axis=1)
+    assert np.corrcoef(more, drawn[:, 0])[0, 1] > 0.3
 
 
 def test_kappa():

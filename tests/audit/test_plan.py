@@ -54,6 +54,27 @@ def test_draws_have_the_probabilities_they_claim(world):
     assert abs(world.plan.questions.recorded.mean() - made.recorded) < 0.07
 
 
+def test_what_stands_for_more_is_asked_more_often(world):
+    """Of pairs with the same chance that stand behind the first places, those of labels that the pool hardly holds."""
+    pool, made = world.plan.pool, world.plan.settings
+    asked, number = [], np.zeros(pool.rows.size)
+    for seed in range(40):
+        drawn = plan_questions(pool, made, random_state=seed).questions
+        asked.append(pool.find(drawn.rows, drawn.labels)[~drawn.recorded])
+        number[asked[-1]] += 1
+        assert (pool.find(drawn.rows, drawn.labels)[drawn.recorded] == -1).all()
+        np.testing.assert_array_equal(pool.labels[asked[-1]], drawn.labels[~drawn.recorded])
+    beyond = pool.beyond(pool.labels, pool.seen)
+    tail = (pool.strata[pool.labels] == 2) & (pool.place >= 5) & (pool.missing < 0.3)
+    rare, others = (number[tail & mask].mean() for mask in (beyond > 3, beyond < 1.5))
+    assert rare > 1.5 * others
+    # So a question's weight, with what it stands for beyond the pool, varies less than that weight alone would.
+    found = plan_questions(pool, made, random_state=1).questions
+    own = ~found.recorded & (found.stratum == 2) & (found.probability < 1)
+    factor = pool.beyond(found.labels, found.seen)[own]
+    assert np.corrcoef(factor, 1 / found.probability[own])[0, 1] < 0.2
+
+
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.floats(0.01, 1), min_size=1, max_size=60), st.integers(1, 80), st.integers(0, 30))
 def test_inclusion_probabilities_add_up(sizes, n, certain):

@@ -10,6 +10,7 @@ from tailwise.data import drop_labels, make_longtail
 from tailwise.data.missing import planted_propensity
 from tailwise.errors import InvalidInput
 from tailwise.propensity import (
+    AuditedPropensity,
     EstimatedPropensity,
     JainPropensity,
     propensity_from_audit,
@@ -211,11 +212,11 @@ def test_errors(call, message):
         call(Y)
 
 
-def checked_pairs(seed=5):
+def checked_pairs(seed=5, way=None):
     """Pairs of a complete matrix drawn with known probability: a tenth of the missing ones, some of the others."""
     rng = np.random.default_rng(seed)
     complete = complete_labels(n_samples=8_000, n_labels=600)
-    observed = drop_labels(complete, planted_propensity(JainPropensity(), complete), random_state=seed)
+    observed = drop_labels(complete, planted_propensity(way, complete), random_state=seed)
     missing = sparse.csr_array(complete - observed)
     missing.eliminate_zeros()
     rows = np.repeat(np.arange(8_000), np.diff(missing.indptr))
@@ -244,6 +245,17 @@ def test_pairs_recover_the_curve():
     assert blurred < estimate.propensity_[counts == 0][0] - 0.03, "labels that luck made rare are not so rare"
     assert estimate.of_unseen(8_000) == pytest.approx(estimate.propensity_[counts == 0][0])
     assert estimate.fit_.a_interval[0] < 0.55 < estimate.fit_.a_interval[1]
+    assert "checked pairs" in str(estimate)
+
+
+@pytest.mark.parametrize("way", [0.5, 0.9, AuditedPropensity(-0.3, odds=0.3)], ids=["half", "tenth", "frequent"])
+def test_pairs_tell_where_the_guess_is_wrong_in_kind(way):
+    """Labels that go missing all at one rate, or the frequent ones most: no curve of Jain's is like that."""
+    complete, observed, (rows, labels), right, weight = checked_pairs(way=way)
+    estimate = tailwise.propensity_from_pairs(observed, rows, labels, right, weight, n_bootstrap=40)
+    seen = np.bincount(observed.indices, minlength=600) > 0
+    np.testing.assert_allclose(estimate.propensity_[seen], planted_propensity(way, complete)[seen], atol=0.06)
+    assert np.abs(JainPropensity().fit(observed).propensity_ - planted_propensity(way, complete))[seen].max() > 0.25
     assert "checked pairs" in str(estimate)
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tailwise.audit.pool import FLOOR, STRATA, Pool, most_probable
+from tailwise.audit.pool import FLOOR, STRATA, TOP, Pool, most_probable
 from tailwise.errors import InvalidInput
 from tailwise.validation import as_rng
 
@@ -25,8 +25,8 @@ class Questions(NamedTuple):
 
     ``rows, labels`` (n,) name the pair; ``recorded`` says whether the data have it, ``stratum`` its place in
     :data:`STRATA`; ``probability`` is π, the probability with which the pair was drawn, 1 in the certainty part;
-    ``size`` what it was made of, ``place`` the label's rank in its row, ``seen`` how often its model had seen the
-    label; ``double`` says that two reviewers are asked.
+    ``size`` what it was made of (:func:`draw_questions`), ``place`` the label's rank in its row, ``seen`` how often its
+    model had seen the label; ``double`` says that two reviewers are asked.
     """
 
     rows: np.ndarray
@@ -68,21 +68,22 @@ def draw_questions(
     """Draw about ``n_questions`` pairs: in each stratum its best ones, and a Poisson sample of the others.
 
     Strata share the unrecorded questions equally, as far as they have pairs. A pair of the sample is drawn on its own
-    with ``π = min(1, c size^0.75)``, where size is its chance to be a missing label and at least ``floor``; c makes
-    the expected number right, so the number drawn differs a little. Recorded pairs are drawn alike, each with the same
-    π within its stratum.
+    with ``π = min(1, c size^0.75)``, where size is its part in what is estimated, by its chance to be a missing label,
+    taken as at least ``floor``; c makes the expected number right, so the number drawn differs a little. Recorded pairs
+    are drawn alike, each with the same π within its stratum.
     """
     if not pool.rows.size:
         raise InvalidInput("no unrecorded pair is likely enough to be asked about; lower the floor or widen the pool")
     rng = as_rng(random_state)
     strata, own = pool.strata[pool.labels], pool.strata[pool.recorded_labels]
     n_recorded = round(recorded * n_questions)
-    size = np.maximum(pool.missing.astype(np.float64), floor)
+    missing = np.maximum(pool.missing.astype(np.float64), floor)
+    size = _sizes(pool, strata, missing)
     probability = np.zeros(size.size)
     for s, n in enumerate(_shares(n_questions - n_recorded, np.bincount(strata, minlength=len(STRATA)))):
         members = np.flatnonzero(strata == s)
-        order = most_probable(size[members], pool.chance[members])
-        probability[members[order]] = _inclusion(size[members[order]], n, round(certain * n))
+        best = members[most_probable(missing[members], pool.chance[members])]
+        probability[best] = _inclusion(size[best], n, round(certain * n))
     chance = np.zeros(own.size)
     for s, n in enumerate(_shares(n_recorded, np.bincount(own, minlength=len(STRATA)))):
         chance[own == s] = n / max(int((own == s).sum()), 1)
@@ -106,6 +107,19 @@ def draw_questions(
     return questions, _cells(strata, probability, size, own)
 
 
+def _sizes(pool: Pool, strata: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """(n_pairs,) what each pair is expected to bring, as a share of its stratum, to the two things that are estimated:
+    the number of missing labels, where a rare one stands for many that the pool does not hold, and those among a row's
+    first places, of which true precision is made.
+    """
+    size = np.zeros(missing.size)
+    for counts in (pool.beyond(pool.labels, pool.seen), pool.place < TOP):
+        brings = missing * counts
+        total = np.bincount(strata, brings, minlength=len(STRATA))
+        size += brings / np.maximum(total, 1e-300)[strata]
+    return size
+
+
 def _shares(n: int, available: np.ndarray) -> np.ndarray:
     """``n`` divided equally among those that have enough; what one lacks the others get."""
     share = np.zeros(available.size)
@@ -119,10 +133,10 @@ def _shares(n: int, available: np.ndarray) -> np.ndarray:
 
 
 def _inclusion(size: np.ndarray, n: float, n_certain: int) -> np.ndarray:
-    """Probabilities whose sum is ``n``: 1 for the ``n_certain`` largest sizes, else ``min(1, c size^0.75)``."""
-    order = np.lexsort((np.arange(size.size), -size))
-    probability = np.zeros(size.size)
-    certain, weight = min(n_certain, size.size), size[order] ** POWER
+    """Probabilities whose sum is ``n``: 1 for the first ``n_certain`` pairs, else ``min(1, c size^0.75)``."""
+    certain = min(n_certain, size.size)
+    order = np.concatenate([np.arange(certain), certain + np.argsort(-size[certain:], kind="stable")])
+    probability, weight = np.zeros(size.size), size[order] ** POWER
     while certain < size.size:
         rest = weight[certain:]
         scaled = rest * (max(n - certain, 0.0) / rest.sum())

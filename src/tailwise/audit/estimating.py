@@ -61,9 +61,9 @@ class AuditEstimate(Printable):
     precision: dict[int, tuple[float, Estimate]]
     """By k: P@k of the model on the recorded labels, and on the true ones."""
     propensity: AuditedPropensity | None
-    """Jain's curve, fitted to the answers and on the training counts; None where the answers are too few."""
+    """The curve, fitted to the answers and on the training counts; None where the answers are too few."""
     curves: np.ndarray
-    """(n_bootstrap, 2): a and b of the replicates."""
+    """(n_bootstrap, 3): a, b and odds of the replicates."""
     errors: ErrorRates
     kappa: float
     n_doubles: int
@@ -104,8 +104,8 @@ class AuditEstimate(Printable):
         known = self.propensity
         values = np.array(
             [
-                score(AuditedPropensity(a, b=b).fit_counts(known.label_counts_, known.fit_.n_samples))
-                for a, b in self.curves[:n_replicates]
+                score(AuditedPropensity(a, b=b, odds=odds).fit_counts(known.label_counts_, known.fit_.n_samples))
+                for a, b, odds in self.curves[:n_replicates]
             ]
         )
         value = score(known)
@@ -132,7 +132,8 @@ class AuditEstimate(Printable):
             fit = self.propensity.fit_
             lines.append(
                 f"propensity curve: a = {self.propensity.a:.3f} [{fit.a_interval[0]:.3f}, {fit.a_interval[1]:.3f}], "
-                f"b = {self.propensity.b:.3f} [{fit.b_interval[0]:.3f}, {fit.b_interval[1]:.3f}]"
+                f"b = {self.propensity.b:.3f} [{fit.b_interval[0]:.3f}, {fit.b_interval[1]:.3f}], "
+                f"odds = {self.propensity.odds:.2f}"
             )
         return lines
 
@@ -219,6 +220,9 @@ class _Maker:
             self._missing_share((self.missing * factor)[:, mine], right, mine, members)
             for factor in (self.found.beyond, np.ones(mine.size))
         )
+        if at_least.value > missing.value:
+            # No's that are corrected for mistakes count as less than nothing, and stand for others beyond the pool.
+            at_least = missing
         kept = members[asked.labels] & asked.recorded
         none_wrong = _none_of(int(kept.sum())) if (self.found.said[kept] == 1).all() else 0.0
         return Part(
@@ -240,10 +244,11 @@ class _Maker:
         if not n:
             return Estimate(float("nan"))
         odds = missing.sum(axis=1) / np.maximum(right, 1e-9)
-        # Where nobody said yes, replicates do not vary; yet up to so many pairs of the pool may be missing labels.
-        most = members[self.plan.pool.labels].sum() * _none_of(n) if not self.found.said[mine].any() else 0.0
-        found = self._estimate(odds, missing[0], most / max(right[0], 1e-9), np.inf)
-        value, low, high = (_share(end) for end in (found.value, found.low, found.high))
+        low, high = self._ends(odds, float(odds[1:].std()), missing[0])
+        if not self.found.said[mine].any():
+            # Where nobody said yes, replicates do not vary; yet up to so many pairs of the pool may be missing labels.
+            high = max(high, members[self.plan.pool.labels].sum() * _none_of(n) / max(right[0], 1e-9))
+        value, low, high = (_share(max(end, 0.0)) for end in (float(odds[0]), low, high))
         resample = Resample("bootstrap", _share(np.maximum(odds[1:], 0.0)))
         return Estimate(value, low, high, "bootstrap", False, resample)
 
@@ -265,10 +270,14 @@ class _Maker:
         first = (pool.recorded_place >= 0) & (pool.recorded_place < k)
         hits = np.bincount(pool.strata[pool.recorded_labels[first]], minlength=len(STRATA))
         right = (1 - np.nan_to_num(self.wrong_by_stratum)).T @ hits
-        missed = self.missing[:, asked.place < k].sum(axis=1)
+        parts = self.missing[:, asked.place < k]
+        missed = parts.sum(axis=1)
         scale = 100 / (k * pool.n_rows)
-        asked_first = self.missing[0, asked.place < k]
-        return float(scale * hits.sum()), self._estimate(scale * (right + missed), asked_first)
+        values = scale * (right + missed)
+        low, high = right[0] + self._ends(missed, float((right + missed)[1:].std()), parts[0])
+        value, low, high = np.clip([values[0], scale * low, scale * high], 0.0, 100.0).tolist()
+        resample = Resample("bootstrap", values[1:])
+        return float(scale * hits.sum()), Estimate(value, low, high, "bootstrap", True, resample)
 
     def curve(self) -> tuple[AuditedPropensity | None, np.ndarray]:
         """Jain's curve through the weighted pairs, fitted on the training counts."""
@@ -287,23 +296,36 @@ class _Maker:
         try:
             found, samples = fit_pairs(evidence, pool.n_samples, "an audit of pairs", self.confidence)
         except InvalidInput:
-            return None, np.empty((0, 2))
+            return None, np.empty((0, 3))
         return found.fit_counts(pool.label_counts, pool.n_samples), samples
 
-    def _estimate(self, values: np.ndarray, parts: np.ndarray, highest: float = 0.0, most: float = 100.0) -> Estimate:
-        """Numbers in [0, most] with an interval: the replicates' standard error, and Student's t for its terms.
-
-        Few answers with large weights make sums skewed: those that miss the large ones are too small, and look too
-        sure; t with ``(Σ w)² / Σ w² - 1`` degrees of freedom, w the terms of the sum, is wider where that may be.
-        Answers that are corrected for mistakes may add up to less than nothing, by luck: the interval is that of the
-        sum, and only its ends are cut.
-        """
+    def _estimate(self, values: np.ndarray, parts: np.ndarray, highest: float) -> Estimate:
+        """Percents with an interval: the replicates' standard error, and Student's t for the terms of their sum."""
         if np.isnan(values[0]):
             return Estimate(float("nan"))
-        size = np.abs(parts).sum() ** 2 / max(float((parts**2).sum()), 1e-300)
-        reach = float(stdtrit(max(size - 1.0, 1.0), (1 + self.confidence) / 2)) * float(values[1:].std())
-        value, low, high = np.clip([values[0], values[0] - reach, max(values[0] + reach, highest)], 0.0, most).tolist()
+        reach = self._t(parts) * float(values[1:].std())
+        value, low, high = np.clip([values[0], values[0] - reach, max(values[0] + reach, highest)], 0, 100).tolist()
         return Estimate(value, low, high, "bootstrap", False, Resample("bootstrap", values[1:]))
+
+    def _ends(self, sums: np.ndarray, error: float, parts: np.ndarray) -> np.ndarray:
+        """(2,) the interval of a sum (1 + B,) of ``parts`` that cannot be negative, with its standard ``error``.
+
+        A few terms with large weights make a sum skewed: one that misses the large ones is too small, and looks surer
+        than it is. Its logarithm, whose error is about that of the sum over the sum, is nearly symmetric; for a share
+        that is the scale of its log odds. Answers that are corrected for mistakes may add up to nothing or less: then
+        the scale is that of the sum, and where replicates do so the low end is 0.
+        """
+        reach = self._t(parts) * error
+        if sums[0] <= 0:
+            return np.array([0.0, reach])
+        factor = np.exp(min(reach / float(sums[0]), 50.0))
+        none = float(np.quantile(sums[1:], (1 - self.confidence) / 2)) <= 0
+        return float(sums[0]) * np.array([0.0 if none else 1 / factor, factor])
+
+    def _t(self, parts: np.ndarray) -> float:
+        """Student's t with ``(Σ w)² / Σ w² - 1`` degrees of freedom, w the terms of a sum: wide for few large ones."""
+        size = np.abs(parts).sum() ** 2 / max(float((parts**2).sum()), 1e-300)
+        return float(stdtrit(max(size - 1.0, 1.0), (1 + self.confidence) / 2))
 
 
 def _share(odds: Any) -> Any:

@@ -10,7 +10,7 @@ from tailwise.display import Table
 from tailwise.metrics.result import Estimate
 from tailwise.pages.page import cards, figure, page, plots, tags
 from tailwise.pages.svg import Axis, Chart
-from tailwise.propensity import JainPropensity, jain_inverse
+from tailwise.propensity import AuditedPropensity, JainPropensity
 
 _POINTS = 60
 
@@ -82,19 +82,18 @@ def _curve(plan: Plan, found: AuditEstimate) -> str:
     fit, pool = found.propensity.fit_, plan.pool
     counts = np.geomspace(1, max(10, int(pool.label_counts.max())), _POINTS)
 
-    def values(a: float, b: float) -> np.ndarray:
-        return 1.0 / jain_inverse(counts, pool.n_samples, a, b)
+    def values(known: JainPropensity) -> np.ndarray:
+        return 1.0 / known.inverse_at(counts, pool.n_samples)
 
-    guess = JainPropensity()
     chart = Chart(
         "Propensity by label frequency",
         Axis("training rows of the label", 0.9, float(counts[-1]) * 1.1, True),
         Axis("propensity", 0, 1),
     )
-    chart.line(counts, values(found.propensity.a, found.propensity.b), series=0, name="from the answers", points=False)
-    chart.line(counts, values(guess.a, guess.b), series=1, name="Jain's guess", points=False)
+    chart.line(counts, values(found.propensity), series=0, name="from the answers", points=False)
+    chart.line(counts, values(JainPropensity()), series=1, name="Jain's guess", points=False)
     if len(found.curves):
-        band = np.array([values(a, b) for a, b in found.curves])
+        band = np.array([values(AuditedPropensity(a, b=b, odds=odds)) for a, b, odds in found.curves])
         for level in (1 - found.confidence) / 2, (1 + found.confidence) / 2:
             chart.line(counts, np.quantile(band, level, axis=0), series=2, name="interval", points=False)
     for frequency, rate in zip(fit.frequency, fit.rate, strict=True):

@@ -12,7 +12,7 @@ from tailwise.metrics import label_slices
 from tailwise.tail.calibrated import calibrate, fit_curves, frequency_edges
 from tailwise.tail.candidates import gather_candidates
 from tailwise.tail.folds import Folds, out_of_fold, split_folds
-from tailwise.validation import label_counts
+from tailwise.validation import as_rng, label_counts
 
 STRATA = ("head", "torso", "tail")
 """Labels by how often training rows have them, as metrics slice them."""
@@ -24,6 +24,9 @@ FLOOR = 0.1
 """Pairs that are missing labels with a smaller chance are not asked about, unless they stand among the first places."""
 
 _BINS = 5
+_BORROWED = 20
+"""So many pairs' worth of the bin before it keeps a handful of pairs from saying 0, by which weights are divided."""
+_LEAST_REACH = 0.01
 _REACH_EDGES = np.array([2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256, 1024])
 
 
@@ -77,6 +80,30 @@ class Pool(NamedTuple):
     def reach_of(self, seen: np.ndarray) -> np.ndarray:
         """The share of the pairs of labels ``seen`` so often that the pool holds; NaN where nobody can know."""
         return np.where(seen > 0, self.reach[np.searchsorted(_REACH_EDGES, seen, side="right")], np.nan)
+
+    def find(self, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """(n,) which of the unrecorded pairs each (row, label) is; -1 for those that the pool does not hold."""
+        keys, wanted = (
+            r.astype(np.int64) * self.label_counts.size + c for r, c in ((self.rows, self.labels), (rows, labels))
+        )
+        place = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+        return np.where(keys[place] == wanted, place, -1)
+
+    def beyond(self, labels: np.ndarray, seen: np.ndarray, reach: np.ndarray | None = None) -> np.ndarray:
+        """How many missing labels each missing one of the pool stands for, with those that the pool does not hold.
+
+        ``labels`` (n,) and how often the model that scored the pair had ``seen`` them. ``reach`` in place of the
+        estimate may have replicates: (B, n_bins) gives (B, n).
+        """
+        bins = np.searchsorted(_REACH_EDGES, np.maximum(seen, 1), side="right")
+        return 1.0 / np.maximum((self.reach if reach is None else reach)[..., bins] * self.seen_share[labels], 1e-9)
+
+    def varied_reach(self, n_replicates: int, random_state: Any) -> np.ndarray:
+        """(1 + B, n_bins): the reach, and B draws of what it may be, given how many recorded pairs tell it."""
+        bins = np.searchsorted(_REACH_EDGES, self.recorded_seen[self.recorded_seen > 0], side="right")
+        n = np.bincount(bins, minlength=self.reach.size) + _BORROWED
+        drawn = as_rng(random_state).beta(n * self.reach, n * (1 - self.reach) + 1e-9, (n_replicates, n.size))
+        return np.vstack([self.reach, np.maximum(drawn, _LEAST_REACH)])
 
     def reach_by_stratum(self) -> dict[str, float]:
         """The share of the recorded pairs of each stratum that the pool holds, with labels never seen outside it."""
@@ -213,6 +240,5 @@ def _reach(seen: np.ndarray, reached: np.ndarray) -> np.ndarray:
     found = np.bincount(bins, reached[seen > 0], minlength=_REACH_EDGES.size + 1)
     share, before = np.empty(n.size), found.sum() / max(n.sum(), 1.0)
     for b in range(n.size):
-        # Twenty pairs' worth of the neighbour keeps a handful of pairs from saying 0, by which weights are divided.
-        share[b] = before = (found[b] + 20 * before) / (n[b] + 20)
-    return np.maximum(share, 0.01)
+        share[b] = before = (found[b] + _BORROWED * before) / (n[b] + _BORROWED)
+    return np.maximum(share, _LEAST_REACH)

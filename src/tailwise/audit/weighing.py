@@ -20,7 +20,7 @@ class Weighed(NamedTuple):
     ``said`` (n,) is the share of a question's answers that are yes, ``right`` that, corrected for the reviewers'
     mistakes; ``weight`` how many pairs of its part of the pool the question stands for. ``Σ weight · right`` over
     unrecorded pairs is the number of missing labels in the pool.
-    ``beyond`` (n,) is by how much that grows with the pairs outside the pool.
+    ``beyond`` is by how much that grows with the pairs outside the pool.
     """
 
     questions: Questions
@@ -45,23 +45,28 @@ def weigh(plan: Plan, answers: Answers, n_bootstrap: int, random_state: Any = 0)
     rates e0 of wrong yes and e1 of wrong no, ``(answer - e0) / (1 - e0 - e1)`` has the right mean (Rogan and Gladen).
 
     A replicate gives every record a weight drawn from the exponential distribution, with all its questions (the
-    Bayesian bootstrap over records), and rates of mistakes drawn from what is known of them.
+    Bayesian bootstrap over records), and rates of mistakes as these weights and what is known of them have it.
     """
     asked = plan.questions
     done = judged(answers, asked.rows.size)
     if not done.question.size:
         raise InvalidInput("no question was answered with yes or no; answer some first")
     mine = Questions(*(part[done.question] for part in asked))
-    errors = error_rates(done.yes, done.answers, question_groups(mine.recorded, mine.size))
+    errors = error_rates(done.yes, done.answers, question_groups(mine.recorded, _chance(plan, mine)))
     rng = as_rng(random_state)
-    rates = np.vstack([errors.mean, errors.draw(n_bootstrap, rng)])
+    records, record = np.unique(mine.rows, return_inverse=True)
+    luck = np.vstack([np.ones(records.size), rng.exponential(size=(n_bootstrap, records.size))])[:, record]
+    rates = np.vstack([errors.mean, errors.replicates(luck[1:], rng)])
     said = done.yes / done.answers
     right = (said - rates[:, :1]) / (1.0 - rates.sum(axis=1, keepdims=True))
-    records, record = np.unique(mine.rows, return_inverse=True)
-    luck = np.vstack([np.ones(records.size), rng.exponential(size=(n_bootstrap, records.size))])
-    weight = luck[:, record] / mine.probability
+    weight = luck / mine.probability
     for cell in np.unique(mine.cell):
         own = mine.cell == cell
         weight[:, own] *= plan.cells.size[cell] / (weight[:, own] @ mine.size[own])[:, None]
-    held = plan.pool.reach_of(np.maximum(mine.seen, 1)) * plan.pool.seen_share[mine.labels]
-    return Weighed(mine, said, right, weight, 1.0 / np.maximum(held, 1e-9), errors)
+    beyond = plan.pool.beyond(mine.labels, mine.seen, plan.pool.varied_reach(n_bootstrap, rng))
+    return Weighed(mine, said, right, weight, beyond, errors)
+
+
+def _chance(plan: Plan, mine: Questions) -> np.ndarray:
+    """(n,) the chance to be a missing label that the plan gave to each pair; that of recorded ones means nothing."""
+    return plan.pool.missing[plan.pool.find(mine.rows, mine.labels)]

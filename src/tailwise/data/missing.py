@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tailwise.propensity import ConstantPropensity, JainPropensity, Propensity, jain_inverse, resolve_propensity
+from tailwise.propensity import ConstantPropensity, JainPropensity, Propensity, resolve_propensity
 from tailwise.validation import as_rng, check_labels
 
 _BISECTIONS = 80
@@ -68,7 +68,7 @@ def planted_propensity(propensity: Any, Y: sparse.csr_array) -> np.ndarray:
     low, high = np.zeros_like(complete), complete.copy()
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        too_much = middle * jain_inverse(middle, n_rows, propensity.a, propensity.b) > complete
+        too_much = middle * propensity.inverse_at(middle, n_rows) > complete
         high = np.where(too_much, middle, high)
         low = np.where(too_much, low, middle)
-    return 1.0 / jain_inverse((low + high) / 2, n_rows, propensity.a, propensity.b)
+    return 1.0 / propensity.inverse_at((low + high) / 2, n_rows)

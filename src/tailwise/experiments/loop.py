@@ -43,6 +43,8 @@ class Truth(NamedTuple):
     test_observed: sparse.csr_array
     a: float
     """Of the curve along which labels were dropped."""
+    propensity: np.ndarray
+    """(n_labels,): the chance with which each label stayed."""
 
 
 def choose(size: str, options: Record) -> Record:
@@ -141,7 +143,7 @@ def _drop_half(data: Dataset, seed: int) -> Truth:
         kept = p[complete.indices].mean()
         low, high = (low, a) if kept > KEPT else (a, high)
     observed, seen = drop_labels(complete, p, random_state=seed), drop_labels(test, p, random_state=seed + 1)
-    return Truth(data, complete, observed, test, seen, a)
+    return Truth(data, complete, observed, test, seen, a, p)
 
 
 def _right_share(complete: sparse.csr_array, Y: sparse.csr_array) -> dict[str, float]:
@@ -154,12 +156,13 @@ def _right_share(complete: sparse.csr_array, Y: sparse.csr_array) -> dict[str, f
 
 
 def _judge(model: XMCModel, truth: Truth, Y: sparse.csr_array, audited: Propensity | None) -> Record:
-    """True P@5 and coverage on complete test labels, and what PSP@5 says of the observed ones."""
+    """True P@5 and coverage on complete test labels, and PSP@5 of the observed ones by what each takes p to be."""
     top = model.predict_topk(truth.data.X_test, 5)
     true = evaluate(truth.test_complete, top, ["p@5", "coverage@5"], confidence=None)
     guess = JainPropensity().fit(Y)
     found = {"true P@5": true["p@5"].value, "coverage@5": true["coverage@5"].value}
-    for name, propensity in (("guess", guess), ("audited", guess if audited is None else audited)):
+    told = {"true p": truth.propensity, "guess": guess, "audited": guess if audited is None else audited}
+    for name, propensity in told.items():
         scored = evaluate(truth.test_observed, top, ["psp@5"], propensity=propensity, confidence=None)
         found[f"PSP@5 {name}"] = scored["psp@5"].value
     return found
@@ -190,7 +193,10 @@ def _findings(settings: Record, rows: list[Record], results: list[Record]) -> li
         f"B = {B}; {settings['rounds']} rounds of {settings['questions']} questions.",
         f"True P@5 on complete test labels: {first['true P@5']:.2f} before, {last['true P@5']:.2f} after "
         f"{last['answers']:,.0f} answers; coverage@5 {first['coverage@5']:.2f} and {last['coverage@5']:.2f}.",
-        f"PSP@5 with Jain's guess {last['PSP@5 guess']:.2f}, with audited propensities {last['PSP@5 audited']:.2f}.",
+        f"PSP@5 with the true p {first['PSP@5 true p']:.2f} before, {last['PSP@5 true p']:.2f} after; with Jain's "
+        f"guess {last['PSP@5 guess']:.2f}, with what each round's answers say "
+        + ", ".join(f"{row['PSP@5 audited']:.2f}" for row in rows[1:])
+        + ".",
         f"The interval of the estimated p holds the true one in {sum(inside)} of {len(inside)} cases "
         "(strata × rounds × draws, 95 % intervals).",
         "Off in the last round: " + ", ".join(f"{name} {100 * off:.1f} points" for name, off in far.items()) + ".",
@@ -202,8 +208,9 @@ def _plot(rows: list[Record]) -> Any:
 
     figure, axes = make_figure(1, 3)
     x = [row["answers"] for row in rows]
-    for i, name in enumerate(("true P@5", "PSP@5 audited", "PSP@5 guess")):
-        line(axes[0, 0], i, x, [row[name] for row in rows], label=name)
+    for i, name in enumerate(("true P@5", "PSP@5 true p", "PSP@5 audited", "PSP@5 guess")):
+        own = rows if name != "PSP@5 audited" else rows[1:]
+        line(axes[0, 0], i, [row["answers"] for row in own], [row[name] for row in own], label=name)
     axes[0, 0].set(xlabel="answers", ylabel="%", title="what the metrics say")
     line(axes[0, 1], 0, x, [row["coverage@5"] for row in rows], label="coverage@5")
     axes[0, 1].set(xlabel="answers", ylabel="%", title="coverage@5, complete labels")

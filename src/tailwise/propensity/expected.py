@@ -8,6 +8,7 @@ distribution of expected counts over labels, which the counts themselves tell, t
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -50,7 +51,13 @@ def expected_counts(counts: np.ndarray) -> ExpectedCounts:
     >>> bool(found.mean_of(np.array([1]))(np.ones(found.grid.size)) == 1)
     True
     """
-    values, times = np.unique(np.asarray(counts), return_counts=True)
+    values, times = np.unique(np.asarray(counts, np.int64), return_counts=True)
+    return _most_likely(tuple(values.tolist()), tuple(times.tolist()))
+
+
+@lru_cache(maxsize=8)  # replicates of a curve ask for the same counts again and again
+def _most_likely(known: tuple[int, ...], how_often: tuple[int, ...]) -> ExpectedCounts:
+    values, times = np.array(known), np.array(how_often)
     top = max(float(values.max()), 1.0) * 1.5
     n = int(_POINTS_A_DOUBLING * np.log2(top / _SMALLEST)) + 2
     grid = np.geomspace(_SMALLEST, top, n)
@@ -60,6 +67,8 @@ def expected_counts(counts: np.ndarray) -> ExpectedCounts:
     for _ in range(_STEPS):
         joint = chance * share
         share = (times / joint.sum(axis=1)) @ joint / times.sum()
+    for part in (grid, share):
+        part.flags.writeable = False
     return ExpectedCounts(grid, share)
 
 

@@ -80,7 +80,16 @@ def jain_inverse(counts: np.ndarray, n_samples: int, a: float, b: float) -> np.n
 
     Fewer than e rows would make C negative and propensities exceed 1; C is then 0 and every propensity 1.
     """
-    c = max(0.0, np.log(n_samples) - 1.0) * (b + 1.0) ** a
+    return curve_inverse(counts, a, b, max(0.0, np.log(n_samples) - 1.0))
+
+
+def curve_inverse(counts: np.ndarray, a: float, b: float, odds: float) -> np.ndarray:
+    """``1 + odds ((n_l + B) / (1 + B))^(-A)``, whose ``odds`` are those of a label with one row to be missing.
+
+    >>> curve_inverse(np.array([1, 3]), 1.0, 1.0, 4.0)
+    array([5., 3.])
+    """
+    c = odds * (b + 1.0) ** a
     return 1.0 + c * (np.asarray(counts, np.float64) + b) ** -a
 
 
@@ -135,13 +144,17 @@ class JainPropensity(Propensity):
         self.propensity_ = self._at(counts, n_samples)
         return self
 
+    def inverse_at(self, counts: np.ndarray, n_samples: int) -> np.ndarray:
+        """The curve itself, ``1 / p`` of labels with ``counts`` (n,) of ``n_samples`` rows; nothing need be fitted."""
+        return jain_inverse(counts, n_samples, float(self.a), float(self.b))
+
     def of_unseen(self, n_samples: int) -> float:
         """The curve at a frequency of 0."""
         return float(self._at(np.zeros(1), n_samples)[0])
 
     def _at(self, counts: np.ndarray, n_samples: int) -> np.ndarray:
         """The propensities of labels with ``counts`` (n,), where ``label_counts_`` is set already."""
-        return 1.0 / jain_inverse(counts, n_samples, float(self.a), float(self.b))
+        return 1.0 / self.inverse_at(counts, n_samples)
 
     def _fit(self, Y: sparse.csr_array) -> np.ndarray:
         if Y.shape[0] == 0:

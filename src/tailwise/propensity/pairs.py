@@ -1,6 +1,7 @@
-"""Fitting Jain's curve to pairs (row, label) of which some were recorded and some were found to be missing.
+"""Fitting a curve to pairs (row, label) of which some were recorded and some were found to be missing.
 
-The curve is one of expected counts, of which the observed ones are an image blurred by luck: :mod:`.expected`.
+It has the form of Jain's, but its height is free, and it may fall. It is a curve of expected counts, of which the
+observed ones are an image blurred by luck: :mod:`.expected`.
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from tailwise.errors import InvalidInput
+from tailwise.parameters import Number, OrNone
 from tailwise.propensity.expected import ExpectedCounts, expected_counts
 from tailwise.propensity.fitting import CurveFit, EstimatedPropensity
-from tailwise.propensity.models import PRESETS, JainPropensity, jain_inverse
+from tailwise.propensity.models import JainPropensity, curve_inverse
 from tailwise.validation import as_rng
 
 PAIRS_A_BIN = 30
 _MOST_BINS = 10
-_BOUNDS = np.log([[0.05, 0.01], [2.0, 1000.0]])
-"""Of a and b: wide, because replicates that all stop at a bound make the curve look surer than it is."""
+_BOUNDS = np.array([[-2.0, np.log(0.01), np.log(1e-4)], [2.0, np.log(1000.0), np.log(1e4)]])
+"""Of a, ln b and ln odds: wide, because replicates that all stop at a bound make the curve look surer than it is."""
+_USUAL = 1.0, 1.0, 2.0
+"""How far a, ln b and ln odds may be expected to lie from Jain's guess, as standard deviations."""
 
 
 class PairEvidence(NamedTuple):
@@ -39,58 +43,92 @@ class PairEvidence(NamedTuple):
 
 
 class AuditedPropensity(EstimatedPropensity):
-    """Jain's curve of *expected* counts, fitted to pairs that people have checked.
+    """A curve of *expected* counts, fitted to pairs that people checked: ``1/p = 1 + odds ((n + B) / (1 + B))^(-A)``.
+
+    Jain's curve has ``odds = ln N - 1``: for each recorded label of one row so many are missing, whatever the data.
+    Answers may say otherwise, and also that rare labels are missing no more often than others (A = 0), or less.
 
     A label's propensity is the curve's mean over what its observed count may be expected to be, given the counts of
     all labels: :func:`tailwise.propensity.expected.expected_counts`. Rare labels have higher ones than on the curve of
     observed counts, because luck made many of them rare.
+
+    Parameters
+    ----------
+    a : float
+        How fast the propensity grows with the frequency; below 0 it falls.
+    b : float
+        Where the growth starts, above 0.
+    odds : float or None
+        Missing to recorded labels at a frequency of 1; None is Jain's ``ln N - 1``.
+
+    Examples
+    --------
+    >>> AuditedPropensity(0.0, odds=1.0).fit([[1, 0], [1, 0], [1, 1], [1, 0]]).propensity_
+    array([0.5, 0.5])
     """
+
+    _parameters = {"a": Number(), "b": Number(low=0, open_low=True), "odds": OrNone(Number(low=0))}
+
+    def __init__(self, a: float = 0.55, *, b: float = 1.5, odds: float | None = None) -> None:
+        super().__init__(a, b=b)
+        self.odds = odds
+
+    def inverse_at(self, counts: np.ndarray, n_samples: int) -> np.ndarray:
+        """The curve itself, ``1 / p`` of labels that are expected ``counts`` (n,) times in ``n_samples`` rows."""
+        if self.odds is None:
+            return super().inverse_at(counts, n_samples)
+        return curve_inverse(counts, float(self.a), float(self.b), float(self.odds))
 
     def _at(self, counts: np.ndarray, n_samples: int) -> np.ndarray:
         expected = expected_counts(self.label_counts_)
-        return expected.mean_of(counts)(jain_inverse(expected.grid, n_samples, float(self.a), float(self.b)))
+        return expected.mean_of(counts)(self.inverse_at(expected.grid, n_samples))
 
 
 def fit_pairs(
     evidence: PairEvidence, n_samples: int, source: str, confidence: float
 ) -> tuple[AuditedPropensity, np.ndarray]:
-    """Jain's curve with the (a, b) that fits the pairs best, not yet fitted on labels; and (B, 2) of the replicates.
+    """The curve that fits the pairs best, not yet fitted on labels; and (B, 3): a, b and odds of the replicates.
 
     Bins of frequency, which pass into each other, hold about equally many of the pairs that were asked about. A bin's
     rate is ``recorded / (recorded + missing)``, and least squares, in units of the rates' mean standard error, make the
-    curve's mean over the relevant pairs of each bin equal it. Pairs hardly tell B, which shapes the curve below the
-    rarest label asked about: where they do not, it stays near 1.5, as the published values do (log B has a standard
-    deviation of 1). Cost: a fit of two numbers for each replicate, a few ms.
+    curve's mean over the relevant pairs of each bin equal it. What pairs do not tell stays near Jain's guess: they
+    hardly tell B, which shapes the curve below the rarest label asked about (log B has a standard deviation of 1 around
+    that of 1.5), but A (1 around 0.55) and the odds (log odds 2 around ``ln(ln N - 1)``) are mostly theirs. Cost: a fit
+    of three numbers for each replicate, a few ms.
     """
     m = evidence.missing_frequency.size
     n_bins = min(_MOST_BINS, m // PAIRS_A_BIN)
     if n_bins < 2:
         raise InvalidInput(
-            f"{source} tells about {m:,} unrecorded pairs; two parameters need at least {2 * PAIRS_A_BIN}: bring more "
-            "answers"
+            f"{source} tells about {m:,} unrecorded pairs; a curve needs at least {2 * PAIRS_A_BIN}: bring more answers"
         )
-    bins = _Bins(evidence, n_bins, expected_counts(evidence.label_counts))
-    best = bins.fit(0, n_samples, list(PRESETS.values()))
-    samples = np.array([bins.fit(b, n_samples, [tuple(best)]) for b in range(1, evidence.missing.shape[0])])
-    found = AuditedPropensity(float(best[0]), b=float(best[1]))
-    rates = np.array([bins.rates(b) for b in range(evidence.missing.shape[0])])
-    curves = np.array([bins.means(0, n_samples, *pair) for pair in (samples if len(samples) else [best])])
+    guess = JainPropensity()
+    usual = np.array([guess.a, np.log(guess.b), np.log(max(np.log(n_samples) - 1.0, 0.1))])
+    bins = _Bins(evidence, n_bins, expected_counts(evidence.label_counts), usual)
+    best = bins.fit(0, usual)
+    n_replicates = evidence.missing.shape[0] - 1
+    samples = np.array([bins.fit(b, best) for b in range(1, 1 + n_replicates)]).reshape(n_replicates, 3)
+    curves = np.array([bins.means(0, one) for one in (samples if n_replicates else best[None])])
     bounds = [(1 - confidence) / 2, (1 + confidence) / 2]
     low, high = np.quantile(curves, bounds, axis=0)
-    (a_low, b_low), (a_high, b_high) = np.quantile(samples if len(samples) else best[None], bounds, axis=0)
-    fitted = bins.means(0, n_samples, *best)
+    samples[:, 1:] = np.exp(samples[:, 1:])
+    a, curve_b, odds = (float(number) for number in (best[0], *np.exp(best[1:])))
+    found = AuditedPropensity(a, b=curve_b, odds=odds)
+    spread = samples[:, :2] if n_replicates else np.array([[a, curve_b]])
+    (a_low, b_low), (a_high, b_high) = np.quantile(spread, bounds, axis=0).tolist()
+    fitted, rates = bins.means(0, best), bins.rates(0)
     found.fit_ = CurveFit(
         source,
         n_samples,
         m,
         bins.frequency(0),
-        rates[0],
+        rates,
         fitted,
         low,
         high,
-        (float(a_low), float(a_high)),
-        (float(b_low), float(b_high)),
-        float(np.sqrt(((fitted - rates[0]) ** 2).mean())),
+        (a_low, a_high),
+        (b_low, b_high),
+        float(np.sqrt(((fitted - rates) ** 2).mean())),
         confidence,
     )
     return found, samples
@@ -115,8 +153,8 @@ class _Bins:
     the logarithm of the frequency, by which both kinds of pairs of a frequent label weigh the same.
     """
 
-    def __init__(self, evidence: PairEvidence, n_bins: int, expected: ExpectedCounts) -> None:
-        self.evidence, self.grid = evidence, expected.grid
+    def __init__(self, evidence: PairEvidence, n_bins: int, expected: ExpectedCounts, usual: np.ndarray) -> None:
+        self.evidence, self.grid, self.usual = evidence, expected.grid, usual
         frequencies = evidence.recorded_frequency, evidence.missing_frequency
         knots = np.unique(np.quantile(np.log(evidence.missing_frequency), (np.arange(n_bins) + 0.5) / n_bins))
         hats = np.eye(knots.size)
@@ -125,11 +163,11 @@ class _Bins:
         )
         self.at_recorded, self.at_missing = (expected.mean_of(part) for part in frequencies)
         n_replicates = evidence.missing.shape[0] - 1
-        self.noise, self.usual = 1.0, 0.0
+        self.noise, self.strictness = 1.0, np.full(3, 1e-3)
         if n_replicates > 1:
             # One for all bins: a bin with few yes has a rate that is too high, and looks surer than it is.
             noise = np.array([self.rates(b) for b in range(1, 1 + n_replicates)]).std(axis=0)
-            self.noise, self.usual = max(float(noise.mean()), 1e-6), 1.0
+            self.noise, self.strictness = max(float(noise.mean()), 1e-6), 1.0 / np.array(_USUAL)
 
     def _parts(self, b: int) -> tuple[np.ndarray, np.ndarray]:
         return self.evidence.recorded[b], self.evidence.missing[b]
@@ -145,8 +183,9 @@ class _Bins:
     def frequency(self, b: int) -> np.ndarray:
         return self._mean(b, self.evidence.recorded_frequency, self.evidence.missing_frequency)
 
-    def means(self, b: int, n_samples: int, a: float, curve_b: float) -> np.ndarray:
-        inverse = jain_inverse(self.grid, n_samples, a, curve_b)
+    def means(self, b: int, at: np.ndarray) -> np.ndarray:
+        a, log_b, log_odds = at
+        inverse = curve_inverse(self.grid, a, np.exp(log_b), np.exp(log_odds))
         return self._mean(b, self.at_recorded(inverse), self.at_missing(inverse))
 
     def _mean(self, b: int, at_recorded: np.ndarray, at_missing: np.ndarray) -> np.ndarray:
@@ -155,15 +194,15 @@ class _Bins:
         total = sum(self._sums(recorded, missing))
         return sum(self._sums(recorded * at_recorded, missing * at_missing)) / np.maximum(total, 1e-9)
 
-    def fit(self, b: int, n_samples: int, starts: list[tuple[float, float]]) -> np.ndarray:
+    def fit(self, b: int, start: np.ndarray) -> np.ndarray:
+        """(3,): a, ln b and ln odds."""
         rates = self.rates(b)
 
-        def residuals(logs: np.ndarray) -> np.ndarray:
-            inside = np.clip(logs, *_BOUNDS)
-            unusual = self.usual * (logs[1] - np.log(JainPropensity().b))
-            off = (self.means(b, n_samples, *np.exp(inside)) - rates) / self.noise
-            return np.concatenate([off, (logs - inside) / self.noise, [unusual]])
+        def residuals(at: np.ndarray) -> np.ndarray:
+            inside = np.clip(at, *_BOUNDS)
+            off = (self.means(b, inside) - rates) / self.noise
+            return np.concatenate([off, (at - inside) / self.noise, (at - self.usual) * self.strictness])
 
         # Without bounds of its own the solver is compiled; what leaves them costs its distance.
-        found = [least_squares(residuals, np.log(start), method="lm", xtol=1e-5, ftol=1e-5) for start in starts]
-        return np.exp(np.clip(min(found, key=lambda result: result.cost).x, *_BOUNDS))
+        found = least_squares(residuals, start, method="lm", xtol=1e-5, ftol=1e-5)
+        return np.clip(found.x, *_BOUNDS)
