@@ -9,14 +9,15 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.kernels.arrays import frozen
-from tailwise.kernels.solvers.problems import Labels, Rows, Weights, pack_rows
+from tailwise.kernels.solvers.problems import FarRows, Labels, Rows, Weights, pack_rows
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.trees.chunks import Chunks, pack_chunk
-from tailwise.parallel import map_shards
+from tailwise.memory import memory_apart
+from tailwise.parallel import count_jobs, map_shards
 from tailwise.trees.structure import LabelTree
 from tailwise.trees.updating import Leaves
 
-Solve = Callable[[Rows, Labels], Weights]
+Solve = Callable[[Rows | FarRows, Labels], Weights]
 Visit = Callable[[Chunks], sparse.csr_array]
 
 _EDGES_A_BLOCK = 32
@@ -57,6 +58,7 @@ def train_tree(
     rows_of = Y.T.tocsr()[tree.order]
     all_rows = csr_parts(X)
     counted = np.ones(X.shape[0]) if weight is None else weight
+    memory = memory_apart(X, count_jobs(n_jobs))
     visitors: sparse.csr_array | None = None
 
     def rows_below(first: int, last: int) -> np.ndarray:
@@ -67,7 +69,8 @@ def train_tree(
         rows = np.unique(rows_below(first, last))
         if visitors is not None:
             rows = np.union1d(rows, visitors.indices[slice(*visitors.indptr[block.node : block.node + 2])])
-        problem = pack_rows(all_rows, X.shape[1], None if rows.size == X.shape[0] else rows, counted[rows])
+        chosen = None if rows.size == X.shape[0] else rows
+        problem = pack_rows(all_rows, X.shape[1], chosen, counted[rows], memory)
         positions = [np.searchsorted(rows, np.unique(rows_below(edge, edge + 1))) for edge in block.edges]
         sizes = [own.size for own in positions]
         carrying = np.concatenate(positions).astype(np.int32)

@@ -21,13 +21,11 @@ import numpy as np
 
 from tailwise.kernels.arrays import grown
 from tailwise.kernels.compilation import njit
-from tailwise.kernels.random import shuffle, shuffle_state
+from tailwise.kernels.solvers.descent import _descend, _where_they_lie
 from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
 from tailwise.kernels.solvers.problems import SQUARED_HINGE, has_start
 
-_FAST = {"contract", "nsz", "reassoc", "arcp"}
 _NEGATIVES_TO_START = 64
-_SWEEPS = 5
 _NEWCOMERS = 256
 _BINS = 256
 _RESUMED = -1
@@ -85,7 +83,8 @@ def solve_svm(rows, labels, start, options):
         np.zeros(n_rows, np.uint16),
         np.zeros(LANES, np.float32),
     )
-    sets = _make_sets(_NEWCOMERS)
+    sets = _make_sets(LANES, _NEWCOMERS)
+    near = _where_they_lie()
     scores = np.empty(n_rows * LANES, np.float32)
     dense = np.zeros((2 if options.l1 > 0 else 1, n_features), np.float32)
     begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
@@ -115,9 +114,11 @@ def solve_svm(rows, labels, start, options):
                         break
                     lanes.rounds[lane] = 0
                     lanes.bias[lane] = options.bias_centre
-                    sets = _roomier(sets, 2 * (labels.indptr[label + 1] - labels.indptr[label]) + _NEGATIVES_TO_START)
+                    sets = _roomier(
+                        sets, lanes.size, 2 * (labels.indptr[label + 1] - labels.indptr[label]) + _NEGATIVES_TO_START
+                    )
                     _start(rows, labels, label, lanes, lane, sets)
-                _descend(rows, lanes, lane, sets, dense, options)
+                _descend(rows, lanes, lane, sets, dense, options, near)
                 _settle(rows, lanes, lane, sets, labels.negative_costs[label])
                 # The last descent needs no scan after it: the lane takes its next label at once.
                 if lanes.rounds[lane] < options.max_rounds:
@@ -131,27 +132,27 @@ def solve_svm(rows, labels, start, options):
             dot_lanes(lanes.weights, rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1], here)
         for lane in range(LANES):
             if lanes.label[lane] >= 0 and lanes.rounds[lane] == _RESUMED:
-                sets = _roomier(sets, _count_losses(labels, lanes, lane, scores))
+                sets = _roomier(sets, lanes.size, _count_losses(labels, lanes, lane, scores))
                 _adopt(rows, labels, start, lanes, lane, sets, scores, options)
             elif lanes.label[lane] >= 0:
-                sets = _roomier(sets, 3 * lanes.size[lane] + _NEWCOMERS)
+                sets = _roomier(sets, lanes.size, 3 * lanes.size[lane] + _NEWCOMERS)
                 _admit(rows, lanes, lane, sets, scores, labels.negative_costs[lanes.label[lane]])
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _make_sets(capacity):
-    shape = (LANES, capacity)
+def _make_sets(n_lanes, capacity):
+    shape = (n_lanes, capacity)
     return _Sets(np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape, np.float32))
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _roomier(sets, capacity):
-    used = sets.rows.shape[1]
-    if capacity <= used:
+def _roomier(sets, sizes, capacity):
+    """Working sets with room for ``capacity`` rows each; what is not used yet takes no memory."""
+    if capacity <= sets.rows.shape[1]:
         return sets
-    new = _make_sets(max(capacity, 2 * used))
-    for lane in range(LANES):
-        for n in range(used):
+    new = _make_sets(sizes.shape[0], max(capacity, 2 * sets.rows.shape[1]))
+    for lane in range(sizes.shape[0]):
+        for n in range(sizes[lane]):
             new.rows[lane, n] = sets.rows[lane, n]
             new.costs[lane, n] = sets.costs[lane, n]
             new.alphas[lane, n] = sets.alphas[lane, n]
@@ -290,103 +291,6 @@ def _start(rows, labels, label, lanes, lane, sets):
     lanes.size[lane] = size
 
 
-@njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
-def _dot(weights, indices, data, start, stop):
-    total = np.float32(0)
-    for a in range(np.uint64(start), np.uint64(stop)):
-        total += data[a] * weights[np.uint64(indices[a])]
-    return total
-
-
-@njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
-def _add(weights, indices, data, start, stop, step):
-    for a in range(np.uint64(start), np.uint64(stop)):
-        weights[np.uint64(indices[a])] += step * data[a]
-
-
-@njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
-def _add_soft(dense, l1, indices, data, start, stop, step):
-    for a in range(np.uint64(start), np.uint64(stop)):
-        feature = np.uint64(indices[a])
-        moved = dense[1, feature] + step * data[a]
-        dense[1, feature] = moved
-        dense[0, feature] = max(moved - l1, np.float32(0)) + min(moved + l1, np.float32(0))
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _descend(rows, lanes, lane, sets, dense, options):
-    """Coordinate descent over one working set, with LIBLINEAR's shrinking."""
-    for feature in range(dense.shape[1]):
-        dense[0, feature] = lanes.weights[np.uint64(feature * LANES + lane)]
-    members, costs, alphas = sets.rows[lane], sets.costs[lane], sets.alphas[lane]
-    size = active = lanes.size[lane]
-    l1 = np.float32(options.l1)
-    if l1 > 0:
-        for feature in range(dense.shape[1]):
-            dense[1, feature] = 0
-        for n in range(size):
-            row = members[n]
-            step = alphas[n] if costs[n] > 0 else -alphas[n]
-            if step != 0:
-                _add(dense[1], rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1], step)
-    order = np.arange(size)
-    scale_squared = np.float32(options.bias_scale * options.bias_scale)
-    bias = lanes.bias[lane]
-    squared = options.loss == SQUARED_HINGE
-    state = shuffle_state(options.seed)
-    error = np.inf
-    high_bar, low_bar = np.inf, -np.inf
-    for _ in range(min(_SWEEPS, options.max_sweeps) if lanes.rounds[lane] < 2 else options.max_sweeps):
-        highest, lowest = -np.inf, np.inf
-        state = shuffle(order, active, state)
-        n = 0
-        while n < active:
-            at = order[n]
-            row, cost, alpha = members[at], costs[at], alphas[at]
-            start, stop = rows.indptr[row], rows.indptr[row + 1]
-            sign = np.float32(1) if cost > 0 else np.float32(-1)
-            gradient = sign * (_dot(dense[0], rows.indices, rows.data, start, stop) + bias) - np.float32(1)
-            curvature = rows.squares[row] + scale_squared
-            upper = abs(cost)
-            if squared:
-                half = np.float32(0.5) / upper
-                gradient += half * alpha
-                curvature += half
-                upper = np.float32(np.inf)
-            projected = gradient
-            if alpha <= 0:
-                projected = min(gradient, np.float32(0))
-            elif alpha >= upper:
-                projected = max(gradient, np.float32(0))
-            if (alpha <= 0 and gradient > high_bar) or (alpha >= upper and gradient < low_bar):
-                active -= 1
-                order[n], order[active] = order[active], order[n]
-                continue
-            n += 1
-            highest, lowest = max(highest, projected), min(lowest, projected)
-            if abs(projected) > 1e-6 and curvature > 0:
-                alphas[at] = min(max(alpha - gradient / curvature, np.float32(0)), upper)
-                step = (alphas[at] - alpha) * sign
-                if l1 > 0:
-                    _add_soft(dense, l1, rows.indices, rows.data, start, stop, step)
-                else:
-                    _add(dense[0], rows.indices, rows.data, start, stop, step)
-                bias += step * scale_squared
-        error = highest - lowest
-        if error <= options.tol and active == size:
-            break
-        if error <= options.tol:
-            active = size
-            high_bar, low_bar = np.inf, -np.inf
-        else:
-            high_bar = highest if highest > 0 else np.inf
-            low_bar = lowest if lowest < 0 else -np.inf
-    lanes.error[lane] = error
-    lanes.bias[lane] = bias
-    for feature in range(dense.shape[1]):
-        lanes.weights[np.uint64(feature * LANES + lane)] = dense[0, feature]
-
-
 @njit(nogil=True, cache=True, boundscheck=False)
 def _settle(rows, lanes, lane, sets, cost):
     """After a descent negatives with α = 0 leave the set, and the others cost what they should."""
@@ -405,6 +309,21 @@ def _settle(rows, lanes, lane, sets, cost):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
+def _bin_of(violation):
+    return min(np.int64(violation * 128), _BINS - 1)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _lowest_bin(counts, room):
+    """The bin from which violators are admitted, so that they are ``room`` or more, if so many are; and how many."""
+    total, lowest = 0, _BINS
+    while lowest > 0 and total < room:
+        lowest -= 1
+        total += counts[lowest]
+    return lowest, total
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
 def _admit(rows, lanes, lane, sets, scores, cost):
     """The highest-scoring violators join the working set, at most about 256 + twice its size at a time.
 
@@ -417,19 +336,16 @@ def _admit(rows, lanes, lane, sets, scores, cost):
     for row in range(n_rows):
         violation = scores[np.uint64(row * LANES + lane)] + np.float32(1)
         if violation > 0 and not lanes.member[row] & bit:
-            counts[min(np.int64(violation * 128), _BINS - 1)] += 1
+            counts[_bin_of(violation)] += 1
             worst = max(worst, violation)
     lanes.error[lane] = max(worst, lanes.error[lane] if lanes.rounds[lane] > 1 else np.float32(np.inf))
     room = _NEWCOMERS + 2 * lanes.size[lane]
-    total, lowest = 0, _BINS
-    while lowest > 0 and total < room:
-        lowest -= 1
-        total += counts[lowest]
+    lowest, total = _lowest_bin(counts, room)
     size = lanes.size[lane]
     left = min(total, room)
     for row in range(n_rows):
         violation = scores[np.uint64(row * LANES + lane)] + np.float32(1)
-        if violation > 0 and not lanes.member[row] & bit and min(np.int64(violation * 128), _BINS - 1) >= lowest:
+        if violation > 0 and not lanes.member[row] & bit and _bin_of(violation) >= lowest:
             if left == 0:
                 return
             sets.rows[lane, size], sets.costs[lane, size] = row, -cost * rows.weights[row]
