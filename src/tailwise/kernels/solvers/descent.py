@@ -11,15 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.arrays import grown
+from tailwise.kernels.arrays import grown, prefetch
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
-from tailwise.kernels.solvers.lanes import LANES
 from tailwise.kernels.solvers.problems import SQUARED_HINGE
 
 _FAST = {"contract", "nsz", "reassoc", "arcp"}
 _SWEEPS = 5
 _CHUNK_VALUES = 1 << 22
+_AHEAD = 3
+"""A row is asked for so many rows before its turn: working sets of many rows lie outside of the caches."""
+_LINES, _A_LINE = 4, 16
 
 
 class _Near(NamedTuple):
@@ -86,26 +88,34 @@ def _add(weights, indices, data, start, stop, step):
 
 
 @njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
-def _add_soft(dense, l1, indices, data, start, stop, step):
+def _add_soft(weights, unsoft, l1, indices, data, start, stop, step):
     for a in range(np.uint64(start), np.uint64(stop)):
         feature = np.uint64(indices[a])
-        moved = dense[1, feature] + step * data[a]
-        dense[1, feature] = moved
-        dense[0, feature] = max(moved - l1, np.float32(0)) + min(moved + l1, np.float32(0))
+        moved = unsoft[feature] + step * data[a]
+        unsoft[feature] = moved
+        weights[feature] = max(moved - l1, np.float32(0)) + min(moved + l1, np.float32(0))
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _descend(rows, lanes, lane, sets, dense, options, near):
-    """Coordinate descent over one working set, with LIBLINEAR's shrinking.
+def _ask_for(indptr, indices, data, row):
+    """Have the start of a row come from memory; what follows comes by itself."""
+    start = indptr[row]
+    for a in range(start, min(start + _LINES * _A_LINE, indptr[row + 1]), _A_LINE):
+        prefetch(indices, np.uint64(a))
+        prefetch(data, np.uint64(a))
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _descend(rows, lanes, lane, sets, unsoft, options, near):
+    """Coordinate descent over one working set, with LIBLINEAR's shrinking; with L1 ``unsoft`` is overwritten by u.
 
     Rows that lie far are those that ``near`` has, or else copied chunk by chunk, sweep by sweep.
     """
-    for feature in range(dense.shape[1]):
-        dense[0, feature] = lanes.weights[np.uint64(feature * LANES + lane)]
+    weights = lanes.weights[lane]
     own = _Own(sets.rows[lane], sets.costs[lane], sets.alphas[lane])
     size = active = lanes.size[lane]
     if options.l1 > 0:
-        _unpenalised(rows, own, size, dense[1])
+        _unpenalised(rows, own, size, unsoft)
     order = np.arange(size)
     n_rows = lanes.member.shape[0]
     n_chunks = _count_chunks(rows, own.rows, size)
@@ -127,7 +137,19 @@ def _descend(rows, lanes, lane, sets, dense, options, near):
             if not far:
                 places = near.places
                 found = _sweep(
-                    rows, rows.indptr, rows.indices, rows.data, places, own, order, first, last, dense, options, bars
+                    rows,
+                    rows.indptr,
+                    rows.indices,
+                    rows.data,
+                    places,
+                    own,
+                    order,
+                    first,
+                    last,
+                    weights,
+                    unsoft,
+                    options,
+                    bars,
                 )
             else:
                 if not together:
@@ -143,7 +165,8 @@ def _descend(rows, lanes, lane, sets, dense, options, near):
                     order,
                     first,
                     last,
-                    dense,
+                    weights,
+                    unsoft,
                     options,
                     bars,
                 )
@@ -164,8 +187,6 @@ def _descend(rows, lanes, lane, sets, dense, options, near):
             low_bar = lowest if lowest < 0 else -np.inf
     lanes.error[lane] = error
     lanes.bias[lane] = bias
-    for feature in range(dense.shape[1]):
-        lanes.weights[np.uint64(feature * LANES + lane)] = dense[0, feature]
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -225,7 +246,7 @@ def _mark(near, members, order, first, last, mark):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _sweep(rows, indptr, indices, data, places, own, order, first, last, dense, options, bars):
+def _sweep(rows, indptr, indices, data, places, own, order, first, last, weights, unsoft, options, bars):
     """Visit ``order[first:last]`` once, those that shrink put behind the others.
 
     Rows are those of ``indptr``, ``indices`` and ``data``, by ``places`` unless that is empty. ``bars`` are the bounds
@@ -239,12 +260,14 @@ def _sweep(rows, indptr, indices, data, places, own, order, first, last, dense, 
     copied = places.shape[0] > 0
     n = first
     while n < last:
+        ahead = own.rows[order[min(n + _AHEAD, last - 1)]]
+        _ask_for(indptr, indices, data, places[ahead] - 1 if copied else ahead)
         at = order[n]
         row, cost, alpha = own.rows[at], own.costs[at], own.alphas[at]
         place = places[row] - 1 if copied else row
         start, stop = indptr[place], indptr[place + 1]
         sign = np.float32(1) if cost > 0 else np.float32(-1)
-        gradient = sign * (_dot(dense[0], indices, data, start, stop) + bias) - np.float32(1)
+        gradient = sign * (_dot(weights, indices, data, start, stop) + bias) - np.float32(1)
         curvature = rows.squares[row] + scale_squared
         upper = abs(cost)
         if squared:
@@ -267,8 +290,8 @@ def _sweep(rows, indptr, indices, data, places, own, order, first, last, dense, 
             own.alphas[at] = min(max(alpha - gradient / curvature, np.float32(0)), upper)
             step = (own.alphas[at] - alpha) * sign
             if l1 > 0:
-                _add_soft(dense, l1, indices, data, start, stop, step)
+                _add_soft(weights, unsoft, l1, indices, data, start, stop, step)
             else:
-                _add(dense[0], indices, data, start, stop, step)
+                _add(weights, indices, data, start, stop, step)
             bias += step * scale_squared
     return last, highest, lowest, bias

@@ -25,6 +25,7 @@ from tailwise.kernels.solvers.svm import (
     _Lanes,
     _lowest_bin,
     _make_sets,
+    _put_side_by_side,
     _roomier,
     _Sets,
     _settle,
@@ -68,7 +69,8 @@ def solve_svm_in_passes(rows, starts, labels, options, memory):
     n_groups = max(1, min(-(-n_labels // LANES), memory // 4 // group_bytes))
     n_lanes = n_groups * LANES
     groups = _Lanes(
-        zero_lanes(n_features * n_groups),
+        np.zeros((n_lanes, n_features), np.float32),
+        zero_lanes(n_features),
         np.zeros(n_lanes, np.float32),
         np.full(n_lanes, -1, np.int64),
         np.zeros(n_lanes, np.int64),
@@ -87,7 +89,7 @@ def solve_svm_in_passes(rows, starts, labels, options, memory):
         np.empty(room, np.int32),
         np.empty(room, np.float32),
     )
-    dense = np.zeros((1, n_features), np.float32)
+    unsoft = np.zeros(0, np.float32)
     begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
     bias = np.empty(n_labels, np.float32)
     features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
@@ -128,7 +130,7 @@ def solve_svm_in_passes(rows, starts, labels, options, memory):
                         waits[at] = _DESCENDS
                 waiting += waits[at] == _DESCENDS
             if waiting:
-                near = _descend_some(rows, labels, groups, sets, waits, dense, options, near)
+                near = _descend_some(rows, labels, groups, sets, waits, unsoft, options, near)
         if done == n_labels:
             return begin, count, features, values, bias
         found = _cleared(found, 3 * (_NEWCOMERS + 2 * np.max(groups.size)))
@@ -146,9 +148,10 @@ def _group_of(groups, at, n_groups):
     """The sixteen lanes that lane ``at`` of all belongs to."""
     group = at // LANES
     here = slice(group * LANES, (group + 1) * LANES)
-    weights, rows = groups.weights.shape[0] // n_groups, groups.member.shape[0] // n_groups
+    rows = groups.member.shape[0] // n_groups
     return _Lanes(
-        groups.weights[group * weights : (group + 1) * weights],
+        groups.weights[here],
+        groups.side_by_side,
         groups.bias[here],
         groups.label[here],
         groups.rounds[here],
@@ -199,7 +202,7 @@ def _is_solved(lanes, lane, waits, options):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _descend_some(rows, labels, groups, sets, waits, dense, options, near):
+def _descend_some(rows, labels, groups, sets, waits, unsoft, options, near):
     """Descend lanes that wait for it, as many as have their rows copied together at once; at least one."""
     room = near.data.shape[0]
     n_groups = waits.shape[0] // LANES
@@ -220,7 +223,7 @@ def _descend_some(rows, labels, groups, sets, waits, dense, options, near):
         near = _copy_wanted(rows, near, 0, near.places.shape[0])
     for at in chosen[:n_chosen]:
         lanes, lane, own = _group_of(groups, at, n_groups), at % LANES, _sets_of(sets, at)
-        _descend(rows, lanes, lane, own, dense, options, near)
+        _descend(rows, lanes, lane, own, unsoft, options, near)
         _settle(rows, lanes, lane, own, labels.negative_costs[groups.label[at]])
         waits[at] = _SCANS
     near.places[:] = 0
@@ -250,11 +253,12 @@ def _scan(rows, starts, groups, n_groups, waits, found):
         for group in range(n_groups):
             lanes = _group_of(groups, group * LANES, n_groups)
             if np.any(lanes.label >= 0):
+                _put_side_by_side(lanes)
                 for row in range(first, last):
                     for lane in range(LANES):
                         scores[lane] = lanes.bias[lane]
                     stop = starts[row] + rows.indptr[row + 1] - rows.indptr[row]
-                    dot_lanes(lanes.weights, rows.indices, rows.data, starts[row], stop, scores)
+                    dot_lanes(lanes.side_by_side, rows.indices, rows.data, starts[row], stop, scores)
                     for lane in range(LANES):
                         if scores[lane] > -1 and lanes.label[lane] >= 0:
                             _note(lanes, lane, found, group * LANES + lane, row, scores[lane] + np.float32(1))

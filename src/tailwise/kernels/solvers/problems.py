@@ -17,6 +17,8 @@ from tailwise.kernels.sparse.csr import Csr
 LOSSES = ("squared_hinge", "hinge", "logistic")
 BYTES_A_VALUE = 8
 """Of a sparse row: feature and value."""
+FEW_TIMES = 4
+"""Where a feature occurs fewer times on average, one label at a time costs less than sixteen side by side."""
 SQUARED_HINGE, HINGE, LOGISTIC = range(3)
 """The losses as kernels know them: their places in ``LOSSES``."""
 

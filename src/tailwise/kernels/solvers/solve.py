@@ -8,7 +8,17 @@ from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.l1 import solve_l1
 from tailwise.kernels.solvers.logistic import solve_logistic
 from tailwise.kernels.solvers.passes import solve_svm_in_passes
-from tailwise.kernels.solvers.problems import LOSSES, NO_START, FarRows, Labels, Options, Rows, Start, Weights
+from tailwise.kernels.solvers.problems import (
+    FEW_TIMES,
+    LOSSES,
+    NO_START,
+    FarRows,
+    Labels,
+    Options,
+    Rows,
+    Start,
+    Weights,
+)
 from tailwise.kernels.solvers.svm import solve_svm
 from tailwise.kernels.sparse.columns import Columns
 
@@ -58,7 +68,8 @@ def solve_block(rows: Rows | FarRows, labels: Labels, options: Options = DEFAULT
     if options.loss not in LOSSES:
         raise ValueError(f"loss={options.loss!r} is not one of {', '.join(map(repr, LOSSES))}")
     if isinstance(rows, FarRows):
-        if options.loss != "logistic" and not options.l1 and not start.bias.size:
+        often = rows.rows.indptr[-1] >= FEW_TIMES * rows.rows.features.shape[0]
+        if often and options.loss != "logistic" and not options.l1 and not start.bias.size:
             return _joined(
                 rows.rows,
                 solve_svm_in_passes(rows.rows, rows.starts, _plain(labels), _compiled(options, -1.0), rows.memory),

@@ -21,9 +21,9 @@ import numpy as np
 
 from tailwise.kernels.arrays import grown
 from tailwise.kernels.compilation import njit
-from tailwise.kernels.solvers.descent import _descend, _where_they_lie
+from tailwise.kernels.solvers.descent import _descend, _dot, _where_they_lie
 from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
-from tailwise.kernels.solvers.problems import SQUARED_HINGE, has_start
+from tailwise.kernels.solvers.problems import FEW_TIMES, SQUARED_HINGE, has_start
 
 _NEGATIVES_TO_START = 64
 _NEWCOMERS = 256
@@ -33,10 +33,12 @@ _RESUMED = -1
 
 
 class _Lanes(NamedTuple):
-    """The labels being solved: weights side by side, and what is known of each."""
+    """The labels being solved, sixteen or one: their weights, and what is known of each."""
 
     weights: np.ndarray
-    """(n_features * 16,) float32"""
+    """(n_lanes, n_features) float32"""
+    side_by_side: np.ndarray
+    """(n_features * 16,) float32: the same feature by feature while rows are scanned; empty for a single lane"""
     bias: np.ndarray
     """(16,) float32"""
     label: np.ndarray
@@ -74,8 +76,10 @@ def solve_svm(rows, labels, start, options):
     """
     n_labels = labels.indptr.shape[0] - 1
     n_rows, n_features = rows.squares.shape[0], rows.features.shape[0]
+    n_lanes = 1 if rows.indices.shape[0] < FEW_TIMES * n_features else LANES
     lanes = _Lanes(
-        zero_lanes(n_features),
+        np.zeros((n_lanes, n_features), np.float32),
+        zero_lanes(n_features if n_lanes > 1 else 0),
         np.zeros(LANES, np.float32),
         np.full(LANES, -1, np.int64),
         np.zeros(LANES, np.int64),
@@ -83,16 +87,16 @@ def solve_svm(rows, labels, start, options):
         np.zeros(n_rows, np.uint16),
         np.zeros(LANES, np.float32),
     )
-    sets = _make_sets(LANES, _NEWCOMERS)
+    sets = _make_sets(n_lanes, _NEWCOMERS)
     near = _where_they_lie()
-    scores = np.empty(n_rows * LANES, np.float32)
-    dense = np.zeros((2 if options.l1 > 0 else 1, n_features), np.float32)
+    scores = np.empty((n_rows, n_lanes), np.float32)
+    unsoft = np.zeros(n_features if options.l1 > 0 else 0, np.float32)
     begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
     bias = np.empty(n_labels, np.float32)
     features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
     next_label = done = used = 0
     while True:
-        for lane in range(LANES):
+        for lane in range(n_lanes):
             while True:
                 label = lanes.label[lane]
                 if label >= 0 and (lanes.error[lane] <= options.tol or lanes.rounds[lane] >= options.max_rounds):
@@ -118,25 +122,45 @@ def solve_svm(rows, labels, start, options):
                         sets, lanes.size, 2 * (labels.indptr[label + 1] - labels.indptr[label]) + _NEGATIVES_TO_START
                     )
                     _start(rows, labels, label, lanes, lane, sets)
-                _descend(rows, lanes, lane, sets, dense, options, near)
+                _descend(rows, lanes, lane, sets, unsoft, options, near)
                 _settle(rows, lanes, lane, sets, labels.negative_costs[label])
                 # The last descent needs no scan after it: the lane takes its next label at once.
                 if lanes.rounds[lane] < options.max_rounds:
                     break
         if done == n_labels:
             return begin, count, features, values, bias
-        for row in range(n_rows):
-            here = scores[row * LANES : row * LANES + LANES]
-            for lane in range(LANES):
-                here[lane] = lanes.bias[lane]
-            dot_lanes(lanes.weights, rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1], here)
-        for lane in range(LANES):
+        _scan(rows, lanes, scores)
+        for lane in range(n_lanes):
             if lanes.label[lane] >= 0 and lanes.rounds[lane] == _RESUMED:
                 sets = _roomier(sets, lanes.size, _count_losses(labels, lanes, lane, scores))
                 _adopt(rows, labels, start, lanes, lane, sets, scores, options)
             elif lanes.label[lane] >= 0:
                 sets = _roomier(sets, lanes.size, 3 * lanes.size[lane] + _NEWCOMERS)
                 _admit(rows, lanes, lane, sets, scores, labels.negative_costs[lanes.label[lane]])
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _scan(rows, lanes, scores):
+    """The scores of all rows by all lanes, into ``scores`` (n_rows, n_lanes)."""
+    if lanes.weights.shape[0] == 1:
+        weights = lanes.weights[0]
+        for row in range(scores.shape[0]):
+            total = _dot(weights, rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1])
+            scores[row, 0] = total + lanes.bias[0]
+        return
+    _put_side_by_side(lanes)
+    for row in range(scores.shape[0]):
+        here = scores[row]
+        for lane in range(LANES):
+            here[lane] = lanes.bias[lane]
+        dot_lanes(lanes.side_by_side, rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1], here)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _put_side_by_side(lanes):
+    for feature in range(lanes.weights.shape[1]):
+        for lane in range(LANES):
+            lanes.side_by_side[np.uint64(feature * LANES + lane)] = lanes.weights[np.uint64(lane), np.uint64(feature)]
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -150,8 +174,9 @@ def _roomier(sets, sizes, capacity):
     """Working sets with room for ``capacity`` rows each; what is not used yet takes no memory."""
     if capacity <= sets.rows.shape[1]:
         return sets
-    new = _make_sets(sizes.shape[0], max(capacity, 2 * sets.rows.shape[1]))
-    for lane in range(sizes.shape[0]):
+    n_lanes = sets.rows.shape[0]
+    new = _make_sets(n_lanes, max(capacity, 2 * sets.rows.shape[1]))
+    for lane in range(n_lanes):
         for n in range(sizes[lane]):
             new.rows[lane, n] = sets.rows[lane, n]
             new.costs[lane, n] = sets.costs[lane, n]
@@ -162,8 +187,9 @@ def _roomier(sets, sizes, capacity):
 @njit(nogil=True, cache=True, boundscheck=False)
 def _take(lanes, lane, prune, features, values, used):
     at = used
-    for feature in range(lanes.weights.shape[0] // LANES):
-        weight = lanes.weights[np.uint64(feature * LANES + lane)]
+    weights = lanes.weights[lane]
+    for feature in range(weights.shape[0]):
+        weight = weights[np.uint64(feature)]
         if abs(weight) >= prune and weight != 0:
             features[at] = feature
             values[at] = weight
@@ -176,15 +202,15 @@ def _forget(lanes, lane, sets):
     others = np.uint16(0xFFFF ^ (1 << lane))
     for n in range(lanes.size[lane]):
         lanes.member[sets.rows[lane, n]] &= others
-    for a in range(lane, lanes.weights.shape[0], LANES):
-        lanes.weights[np.uint64(a)] = 0
+    lanes.weights[lane] = 0
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def _resume(start, label, lanes, lane):
     """The label's old weights and bias; its working set waits for the next scan."""
+    weights = lanes.weights[lane]
     for a in range(start.indptr[label], start.indptr[label + 1]):
-        lanes.weights[np.uint64(start.features[a] * LANES + lane)] = start.values[a]
+        weights[np.uint64(start.features[a])] = start.values[a]
     lanes.bias[lane] = start.bias[label]
     lanes.rounds[lane] = _RESUMED
     lanes.error[lane] = np.inf
@@ -197,7 +223,7 @@ def _count_losses(labels, lanes, lane, scores):
     label = lanes.label[lane]
     size = labels.indptr[label + 1] - labels.indptr[label]
     for row in range(lanes.member.shape[0]):
-        size += scores[np.uint64(row * LANES + lane)] > -1
+        size += scores[np.uint64(row), np.uint64(lane)] > -1
     return size
 
 
@@ -217,14 +243,14 @@ def _adopt(rows, labels, start, lanes, lane, sets, scores, options):
         lanes.member[row] |= bit
         size += 1
     for row in range(lanes.member.shape[0]):
-        if scores[np.uint64(row * LANES + lane)] > -1 and not lanes.member[row] & bit:
+        if scores[np.uint64(row), np.uint64(lane)] > -1 and not lanes.member[row] & bit:
             sets.rows[lane, size] = row
             sets.costs[lane, size] = -labels.negative_costs[label] * rows.weights[row]
             lanes.member[row] |= bit
             size += 1
     for n in range(size):
         row, cost = sets.rows[lane, n], sets.costs[lane, n]
-        score = scores[np.uint64(row * LANES + lane)]
+        score = scores[np.uint64(row), np.uint64(lane)]
         slack = 1 - score if cost > 0 else 1 + score
         alpha = np.float32(0)
         if row < start.n_known[label] and slack > 0:
@@ -238,22 +264,22 @@ def _adopt(rows, labels, start, lanes, lane, sets, scores, options):
 @njit(nogil=True, cache=True, boundscheck=False)
 def _weigh(rows, lanes, lane, sets, options):
     """Weights and bias from the α of a working set, scaled; with L1 unscaled, for descent makes those anew."""
-    for a in range(lane, lanes.weights.shape[0], LANES):
-        lanes.weights[np.uint64(a)] = 0
+    weights = lanes.weights[lane]
+    weights[:] = 0
     total = gain = square = 0.0
     for n in range(lanes.size[lane]):
         row, cost, alpha = sets.rows[lane, n], sets.costs[lane, n], sets.alphas[lane, n]
         if alpha > 0:
             step = alpha if cost > 0 else -alpha
             for a in range(np.uint64(rows.indptr[row]), np.uint64(rows.indptr[row + 1])):
-                lanes.weights[np.uint64(rows.indices[a]) * np.uint64(LANES) + np.uint64(lane)] += step * rows.data[a]
+                weights[np.uint64(rows.indices[a])] += step * rows.data[a]
             total += step
             gain += alpha - step * options.bias_centre
             square += alpha * alpha / (2 * abs(cost)) if options.loss == SQUARED_HINGE else 0.0
     scale_squared = options.bias_scale * options.bias_scale
     square += scale_squared * total * total
-    for a in range(lane, lanes.weights.shape[0], LANES):
-        square += lanes.weights[np.uint64(a)] * lanes.weights[np.uint64(a)]
+    for feature in range(weights.shape[0]):
+        square += weights[np.uint64(feature)] * weights[np.uint64(feature)]
     share = np.float32(1)
     if options.l1 == 0 and square > 0:
         share = np.float32(max(0.0, gain / square))
@@ -261,8 +287,8 @@ def _weigh(rows, lanes, lane, sets, options):
             share = min(share, np.float32(1))
     for n in range(lanes.size[lane]):
         sets.alphas[lane, n] *= share
-    for a in range(lane, lanes.weights.shape[0], LANES):
-        lanes.weights[np.uint64(a)] *= share
+    for feature in range(weights.shape[0]):
+        weights[np.uint64(feature)] *= share
     lanes.bias[lane] = options.bias_centre + scale_squared * total * share
 
 
@@ -334,7 +360,7 @@ def _admit(rows, lanes, lane, sets, scores, cost):
     counts = np.zeros(_BINS, np.int64)
     worst = np.float32(0)
     for row in range(n_rows):
-        violation = scores[np.uint64(row * LANES + lane)] + np.float32(1)
+        violation = scores[np.uint64(row), np.uint64(lane)] + np.float32(1)
         if violation > 0 and not lanes.member[row] & bit:
             counts[_bin_of(violation)] += 1
             worst = max(worst, violation)
@@ -344,7 +370,7 @@ def _admit(rows, lanes, lane, sets, scores, cost):
     size = lanes.size[lane]
     left = min(total, room)
     for row in range(n_rows):
-        violation = scores[np.uint64(row * LANES + lane)] + np.float32(1)
+        violation = scores[np.uint64(row), np.uint64(lane)] + np.float32(1)
         if violation > 0 and not lanes.member[row] & bit and _bin_of(violation) >= lowest:
             if left == 0:
                 return
