@@ -8,8 +8,8 @@ what training adds to memory at its peak, the most that the whole process ever h
 
 ``python -m benchmarks linear_scaling labels rows large`` answers all three; name one to answer that alone.
 ``titles`` has the shape of LF-AmazonTitles-131K: 131,073 labels, 294,805 rows of a few words, 40,000 features, drawn to
-disk and mapped; ``--every 8`` trains every eighth label of it, over all rows. Beside it stand the hours that papers give
-for data sets of this kind, on their machines.
+disk and mapped; ``--every 8`` trains every eighth label of it, over all rows. What others took for data sets of this
+kind, on their machines, stands beside it.
 """
 
 from __future__ import annotations
