@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.solvers.problems import Rows, pack_rows
 from tailwise.kernels.arrays import frozen
+from tailwise.kernels.solvers.problems import Rows, pack_rows
 from tailwise.kernels.sparse.csr import Csr, csr_parts
 from tailwise.parallel import map_shards
 from tailwise.trees.structure import MAX_CHILDREN, LabelTree, tree_from_nested
