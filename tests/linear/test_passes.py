@@ -8,7 +8,7 @@ from scipy import sparse
 import tailwise
 from tailwise import memory
 from tailwise.data.mapped import read_rows, write_rows
-from tailwise.kernels.solvers import descent
+from tailwise.kernels.solvers import sweeps
 from tailwise.kernels.solvers.problems import FarRows, Labels, Options, Start, pack_rows
 from tailwise.kernels.solvers.solve import solve_block
 from tailwise.kernels.sparse.csr import csr_parts
@@ -79,7 +79,7 @@ def test_a_working_set_of_several_chunks():
     X = sparse.csr_array((values, indices.ravel(), indptr), shape=(n_rows, 250 * words))
     on = values.reshape(n_rows, words)[:, 0] > 0.66
     Y = sparse.csr_array(on[:, None].astype(np.float32))
-    assert 2 * on.sum() * words > descent._CHUNK_VALUES
+    assert 2 * on.sum() * words > sweeps._CHUNK_VALUES
     rows = pack_rows(csr_parts(tailwise.rows.unit_rows(X)), X.shape[1])
     options = Options(max_rounds=3, max_sweeps=4)
     expected = solve_block(rows, labels_of(Y), options)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tailwise.kernels.arrays import grown
 from tailwise.kernels.compilation import njit
-from tailwise.kernels.solvers.descent import _CHUNK_VALUES, _copy_wanted, _descend, _Near
+from tailwise.kernels.solvers.sweeps import _CHUNK_VALUES, _copy_wanted, _descend, _Near
 from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
 from tailwise.kernels.solvers.problems import BYTES_A_VALUE
 from tailwise.kernels.solvers.svm import (

@@ -21,7 +21,7 @@ import numpy as np
 
 from tailwise.kernels.arrays import grown
 from tailwise.kernels.compilation import njit
-from tailwise.kernels.solvers.descent import _descend, _dot, _where_they_lie
+from tailwise.kernels.solvers.sweeps import _descend, _dot, _where_they_lie
 from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
 from tailwise.kernels.solvers.problems import FEW_TIMES, SQUARED_HINGE, has_start
 
