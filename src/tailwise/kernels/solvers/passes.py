@@ -13,7 +13,6 @@ import numpy as np
 
 from tailwise.kernels.arrays import grown
 from tailwise.kernels.compilation import njit
-from tailwise.kernels.solvers.sweeps import _CHUNK_VALUES, _copy_wanted, _descend, _Near
 from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
 from tailwise.kernels.solvers.problems import BYTES_A_VALUE
 from tailwise.kernels.solvers.svm import (
@@ -32,6 +31,7 @@ from tailwise.kernels.solvers.svm import (
     _start,
     _take,
 )
+from tailwise.kernels.solvers.sweeps import _CHUNK_VALUES, _copy_wanted, _descend, _Near
 
 _BYTES_A_MEMBER = 20
 """Of a working set and of what may join it: row, cost and α, row and bin."""

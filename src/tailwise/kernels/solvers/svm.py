@@ -21,9 +21,9 @@ import numpy as np
 
 from tailwise.kernels.arrays import grown
 from tailwise.kernels.compilation import njit
-from tailwise.kernels.solvers.sweeps import _descend, _dot, _where_they_lie
 from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
 from tailwise.kernels.solvers.problems import FEW_TIMES, SQUARED_HINGE, has_start
+from tailwise.kernels.solvers.sweeps import _descend, _dot, _where_they_lie
 
 _NEGATIVES_TO_START = 64
 _NEWCOMERS = 256
