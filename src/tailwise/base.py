@@ -23,7 +23,7 @@ from tailwise.parallel import map_shards, row_blocks
 from tailwise.parameters import Component, Constraint, check_parameters
 from tailwise.persistence.checks import INTEGERS, check_kind, check_range, check_shape, check_that
 from tailwise.ranges import Ranges
-from tailwise.rows import AS_THEY_ARE, RowView
+from tailwise.rows import AS_THEY_ARE, RowView, few_rows, row_range
 from tailwise.runs import current_run, job_of_run
 from tailwise.topk import TopK
 from tailwise.validation import (
@@ -112,7 +112,7 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
             return self._predict_topk(seen, min(k, self.n_labels_)).padded(k)
         with job_of_run(self, "predict_topk", X=X, k=k):
             ranges = row_blocks(seen.shape[0], _ROWS_A_SHARD)
-            tops = map_shards(lambda part: self._predict_topk(seen[slice(*part)], min(k, self.n_labels_)), ranges)
+            tops = map_shards(lambda part: self._predict_topk(row_range(seen, *part), min(k, self.n_labels_)), ranges)
         return TopK(*map(np.concatenate, zip(*tops, strict=True))).padded(k)
 
     def label_weights(self) -> sparse.csr_array:
@@ -274,7 +274,7 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
         """``rule_`` from a few training rows, as the model sees them."""
         chosen = np.unique(np.linspace(0, X.shape[0] - 1, _ROWS_FOR_RULE).astype(np.int64))
         n_true = np.diff(Y.indptr)[chosen]
-        top = self._predict_topk(sparse.csr_array(X[chosen]), min(self.n_labels_, max(10, 2 * int(n_true.max()))))
+        top = self._predict_topk(few_rows(X, chosen), min(self.n_labels_, max(10, 2 * int(n_true.max()))))
         true = sparse.csr_array(Y[chosen])
         hits = np.zeros(top.labels.shape, bool)
         for row, labels in enumerate(top.labels):

@@ -9,8 +9,8 @@ from functools import cache
 from math import ceil
 from pathlib import Path, PurePosixPath
 
-_GROUPS = Path("/sys/fs/cgroup")
-_OWN = Path("/proc/self/cgroup")
+GROUPS = Path("/sys/fs/cgroup")
+OWN = Path("/proc/self/cgroup")
 _V1_FOLDERS = ("cpu", "cpu,cpuacct")
 
 
@@ -26,7 +26,7 @@ def _own_quota() -> float | None:
     return cpu_quota()
 
 
-def cpu_quota(groups: Path = _GROUPS, own: Path = _OWN) -> float | None:
+def cpu_quota(groups: Path = GROUPS, own: Path = OWN) -> float | None:
     """The cores' worth of time that control groups allow, version 1 or 2; None where they set no limit.
 
     A group is bound by every group above it too. Within a container the path that the kernel tells may not be there,
@@ -38,14 +38,16 @@ def cpu_quota(groups: Path = _GROUPS, own: Path = _OWN) -> float | None:
             _, _, rest = line.partition(":")
             controllers, _, path = rest.partition(":")
             if not controllers:
-                quotas += [_read_v2(folder) for top in (groups, groups / "unified") for folder in _above(top, path)]
+                quotas += [
+                    _read_v2(folder) for top in (groups, groups / "unified") for folder in folders_above(top, path)
+                ]
             elif "cpu" in controllers.split(","):
-                quotas += [_read_v1(folder) for name in _V1_FOLDERS for folder in _above(groups / name, path)]
+                quotas += [_read_v1(folder) for name in _V1_FOLDERS for folder in folders_above(groups / name, path)]
     return min((quota for quota in quotas if quota is not None), default=None)
 
 
-def _above(top: Path, path: str) -> Iterator[Path]:
-    """The group's folder and those above it, ``top`` the last."""
+def folders_above(top: Path, path: str) -> Iterator[Path]:
+    """The folder of the control group ``path`` and those above it, ``top`` the last."""
     parts = [part for part in PurePosixPath(path).parts if part not in ("/", "..")]
     for end in range(len(parts), -1, -1):
         yield top.joinpath(*parts[:end])

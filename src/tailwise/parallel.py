@@ -66,8 +66,10 @@ def row_blocks(n_rows: int, size: int) -> list[tuple[int, int]]:
 
 
 @contextmanager
-def progress(description: str, total: float | None) -> Iterator[Callable[..., None]]:
+def progress(description: str, total: float | None, *, timed: bool = True) -> Iterator[Callable[..., None]]:
     """A bar on standard error; yields ``advance(amount=1, note="")``. Silent where bars are off.
+
+    With ``timed=False`` it is a share in percent, and the notes tell how long it still takes.
 
     >>> with progress("Counting", total=2) as advance:
     ...     advance()
@@ -86,6 +88,7 @@ def progress(description: str, total: float | None) -> Iterator[Callable[..., No
         MofNCompleteColumn,
         Progress,
         ProgressColumn,
+        TaskProgressColumn,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
@@ -100,10 +103,9 @@ def progress(description: str, total: float | None) -> Iterator[Callable[..., No
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
-        RateColumn(),
+        *((MofNCompleteColumn(), RateColumn()) if timed else (TaskProgressColumn(),)),
         TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        *((TimeRemainingColumn(),) if timed else ()),
         TextColumn("{task.fields[note]}"),
     )
     console = Console(stderr=True)
@@ -120,13 +122,15 @@ def map_blocks(
     n_jobs: int | None = None,
     description: str = "",
     weight: Callable[[Block], float] = lambda block: 1.0,
+    done: Callable[[Block], None] | None = None,
 ) -> list[Result]:
     """``[function(b) for b in blocks]`` on ``n_jobs`` threads.
 
     Blocks start in order, results return in order. Ctrl-C raises at once: no further block starts, and the threads end
     on their own after the blocks that are running now, whose results nobody sees. What has a ``description`` takes
     long, and runs on a thread even where it is one, because only a main thread that waits can be interrupted.
-    ``weight`` is what a block counts for in the progress bar.
+    ``weight`` is what a block counts for in the progress bar; where ``done`` is given there is no bar, and it is called
+    for each block, on this thread.
 
     >>> map_blocks(lambda block: block ** 2, [1, 2, 3], n_jobs=2)
     [1, 4, 9]
@@ -135,10 +139,11 @@ def map_blocks(
         # One short piece of work, as each single prediction is: nothing to prepare for it.
         return _map_here(function, blocks, lambda block: None)
     threads = min(count_jobs(n_jobs), len(blocks))
-    with progress(description, total=sum(weight(b) for b in blocks)) as advance:
+    with progress("" if done else description, total=sum(weight(b) for b in blocks)) as advance:
+        told = done or (lambda block: advance(weight(block)))
         if threads <= 1 and not (blocks and description and threading.current_thread() is threading.main_thread()):
-            return _map_here(function, blocks, lambda block: advance(weight(block)))
-        return _map_on_threads(function, blocks, threads, lambda block: advance(weight(block)))
+            return _map_here(function, blocks, told)
+        return _map_on_threads(function, blocks, threads, told)
 
 
 def map_shards(

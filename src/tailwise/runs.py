@@ -33,6 +33,9 @@ class Run(Protocol):
     def room(self, size: int, dtype: Any) -> np.ndarray:
         """An array to be filled."""
 
+    def share(self, part: float) -> AbstractContextManager[Any]:
+        """Within it is that part of the work of the step around it."""
+
     def entropy(self) -> int | None:
         """What to draw from where the caller gave no seed: the same numbers when the work is done again."""
 
@@ -70,6 +73,18 @@ def room(size: int, dtype: Any) -> np.ndarray:
     """An array to be filled: in memory, or, where a run keeps large ones on disk, mapped from a file."""
     run = current_run()
     return np.empty(size, dtype) if run is None else run.room(size, dtype)
+
+
+def share(part: float) -> AbstractContextManager[Any]:
+    """Within it is about that part of the work of the step around it: so a run tells how long it still takes.
+
+    Steps of a step follow each other and add up to 1; work between them counts for nothing.
+
+    >>> with share(0.5):
+    ...     pass
+    """
+    run = current_run()
+    return nullcontext() if run is None else run.share(part)
 
 
 def kept(function: Callable[[], Result]) -> Result:

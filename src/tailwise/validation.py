@@ -163,7 +163,8 @@ def check_features(
         raise InvalidInput(
             f"X has 0 feature(s) (shape={csr.shape}) while a minimum of 1 is required; pass at least one column"
         )
-    if not np.isfinite(csr.data).all():
+    # The two extremes tell it without an array beside the values, which may be more than memory holds.
+    if csr.nnz and not np.isfinite([csr.data.min(), csr.data.max()]).all():
         bad = int(np.flatnonzero(~np.isfinite(csr.data))[0])
         row = int(np.searchsorted(csr.indptr, bad, side="right")) - 1
         kind = "NaN" if np.isnan(csr.data[bad]) else "infinity (inf)"

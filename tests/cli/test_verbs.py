@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ import pytest
 import tailwise
 from tailwise.cli import main
 from tailwise.cli.app import VERBS
+from tailwise.text import Tagger
+from tailwise.validation import check_features
 
 TEXT = ["-t", "title,body"]
 
@@ -216,6 +219,41 @@ def test_public_data_sets(run):
     facts = {one["name"]: one for one in run("datasets", "public", "--json").json}
     assert (facts["Amazon-670K"]["A"], facts["Amazon-670K"]["B"]) == (0.6, 2.6)
     assert [one.labels for one in PUBLIC] == sorted(one.labels for one in PUBLIC)
+
+
+@pytest.fixture(scope="module")
+def rows_model(tmp_path_factory):
+    """A model of rows with 200 features and 20 labels."""
+    folder = tmp_path_factory.mktemp("rows")
+    data = tailwise.make_longtail(300, 200, 20, test_fraction=0.0, random_state=0)
+    Tagger(tailwise.Centroid()).fit(data.X_train, data.Y_train).save(folder / "model")
+    return folder / "model"
+
+
+@pytest.mark.parametrize(("where", "kind"), [("file", "xmc"), ("standard input", "libsvm")])
+def test_predict_streams_rows(run, rows_model, tmp_path, monkeypatch, where, kind):
+    """Memory does not grow with the rows, and what is written is what the model gives them."""
+    line = b"0 " + b" ".join(b"%d:0.5" % i for i in range(1, 200, 2)) + b"\n"
+    options = ["--format", kind, *(["--feature-base", "0"] if kind == "libsvm" else [])]
+    monkeypatch.setattr("tailwise.data.rows._BLOCK_BYTES", 1 << 17)
+    peaks = {}
+    for n in (2_000, 2_000, 8_000):
+        content = (b"%d 200 20\n" % n if kind == "xmc" else b"") + line * n
+        (tmp_path / "new").write_bytes(content)
+        given = {"stdin": content} if where == "standard input" else {}
+        source = tmp_path / "new" if where == "file" else "-"
+        del content
+        tracemalloc.start()
+        result = run("predict", rows_model, source, "-k", "1", "-o", tmp_path / "p.tsv", "--jobs", 1, *options, **given)
+        peaks[n] = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert result.code == 0, result.err
+    assert len((tmp_path / "p.tsv").read_text().splitlines()) == 8_001
+    assert peaks[8_000] < 1.2 * peaks[2_000]
+    X = check_features(np.where(np.arange(200) % 2, 0.5, 0.0)[None])
+    label = tailwise.load(rows_model).suggest(X, 1)[0][0]
+    row = (tmp_path / "p.tsv").read_text().splitlines()[-1].split("\t")
+    assert row[:3] == ["7999", "1", label.id]
 
 
 def test_predict_needs_no_labels(run, model, tmp_path):

@@ -13,7 +13,7 @@ from strategies import generators, rows_and_labels, sparse_rows
 
 from tailwise.forest.growth import columns_with_ones
 from tailwise.kernels.arrays import frozen
-from tailwise.kernels.solvers import l1, l1_logistic, lanes, logistic, penalty, svm
+from tailwise.kernels.solvers import l1, l1_logistic, lanes, logistic, passes, penalty, svm
 from tailwise.kernels.solvers.problems import (
     HINGE,
     LOGISTIC,
@@ -228,6 +228,16 @@ TWINS = {
         best_svm,
         resumed(problems([SQUARED_HINGE, HINGE]) | problems([HINGE], l1=(0.3,)) | problems([HINGE], centre=0.0)),
         seen=lambda result, rows, labels, start, options: objectives(
+            result, rows, labels, options, **svm_form(options)
+        ),
+        rtol=3e-3,
+        atol=1e-3,
+        examples=12,
+    ),
+    passes.solve_svm_in_passes: Twin(
+        lambda rows, starts, labels, options, memory: best_svm(rows, labels, NO_START, options),
+        problems([SQUARED_HINGE, HINGE]).map(lambda p: (p[0], p[0].indptr[:-1], *p[1:], 1000)),
+        seen=lambda result, rows, starts, labels, options, memory: objectives(
             result, rows, labels, options, **svm_form(options)
         ),
         rtol=3e-3,

@@ -10,11 +10,14 @@ from scipy import sparse
 from strategies import generators, sparse_rows
 
 from tailwise.kernels import arrays
+from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.problems import LOGISTIC, SQUARED_HINGE, Weights, pack_rows
 from tailwise.kernels.sparse.csr import Csr, csr_parts
-from tailwise.kernels.trees import beam, chunks, clustering
+from tailwise.kernels.trees import beam, chunks, clustering, nodes
+from tailwise.kernels.trees.nodes import Below
+from tailwise.trees.packing import join_trees
 from tailwise.trees.structure import tree_from_nested
-from tailwise.trees.training import join_trees, train_tree
+from tailwise.trees.training import Planted, train_trees
 
 
 @njit
@@ -36,7 +39,7 @@ def solved_children(draw, n_children=(1, 5)):
     if n_features == 3000 and draw(st.booleans()):
         weights = every_fortieth(weights)
     parts = csr_parts(weights)
-    return Weights(*parts, np.zeros(weights.shape[0], np.float32)), n_features
+    return Weights(*parts, np.zeros(weights.shape[0], np.float32)), np.zeros((2, n_features), np.int64)
 
 
 def every_fortieth(weights):
@@ -44,6 +47,51 @@ def every_fortieth(weights):
     keep = np.arange(coo.nnz) % 40 == 0
     entries = coo.data[keep], (coo.coords[0][keep], coo.coords[1][keep])
     return sparse.csr_array(sparse.coo_array(entries, shape=coo.shape))
+
+
+def read_chunk(chunk, solved, scratch):
+    assert not scratch.any()
+    return naive.unpack_chunk(chunk, scratch.shape[1])
+
+
+@st.composite
+def gathered(draw):
+    """A node of a few labels, some of its edges, and visitors, any of whom may carry a label themselves."""
+    n_rows, n_features, n_labels = draw(st.integers(1, 40)), draw(st.integers(1, 9)), draw(st.integers(1, 6))
+    X = csr_parts(draw(sparse_rows(n_rows, n_features, signed=True)))
+    rng = draw(generators())
+    carried = sparse.csr_array(rng.random((n_labels, n_rows)) < draw(st.sampled_from([0.0, 0.05, 0.6, 1.0])))
+    ends = np.unique(rng.integers(0, n_labels + 1, 3))
+    n_edges = ends.size - 1
+    costs = 1 + rng.random((2, n_edges))
+    below = Below(
+        ends[:-1],
+        ends[1:],
+        carried.indptr.astype(np.int64),
+        carried.indices.astype(np.int32),
+        *costs,
+        rng.random(n_rows),
+    )
+    edges = np.flatnonzero(rng.random(n_edges) < 0.7)
+    visitors = rng.choice(n_rows, rng.integers(0, n_rows // 2 + 1), replace=False).astype(np.int32)
+    span = (int(ends[0]), int(ends[-1]))
+    return X, frozen(below), span, edges, visitors, nodes.scratch_for(n_rows, n_features)
+
+
+def read_node(node, X, below, span, edges, visitors, scratch):
+    """Dense rows, what stands beside them, and the carriers of each edge; features in the order of X."""
+    assert (scratch.place == -1).all() and (scratch.local == -1).all()
+    n, rows, labels = node
+    n_features = scratch.local.size
+    if n < scratch.place.size:
+        indptr, indices, data, squares, features, weights = rows
+        assert np.unique(features).size == features.size
+        entries = dense(Csr(indptr, features[indices], data), n_features)
+        rows = entries, squares, weights
+    else:
+        assert not any(part[1:].size for part in rows[:1]) and not any(part.size for part in rows[1:])
+        rows = ()
+    return n, *rows, *labels
 
 
 nested = st.recursive(st.just(0), lambda inner: st.lists(inner, min_size=1, max_size=4), max_leaves=9)
@@ -70,7 +118,7 @@ def forests(draw, n_features):
         X = sparse.csr_array(np.ones((2, n_features), np.float32))
         Y = sparse.csr_array(np.ones((2, n_labels), np.float32))
         costs = np.ones(tree.target.size)
-        trees.append(train_tree(X, Y, tree, (costs, costs), solve, n_jobs=1))
+        trees += train_trees(X, Y, [Planted(tree, costs, costs)], solve, n_jobs=1)
     n_labels = 1 + max(int(~tree.target.min()) for tree in trees)
     return join_trees(trees), n_labels
 
@@ -192,11 +240,13 @@ TWINS = {
     chunks.pack_chunk: Twin(
         naive.rounded_weights,
         solved_children(),
-        seen=lambda chunk, solved, n_features: naive.unpack_chunk(chunk, n_features),
+        writes=(1,),
+        seen=read_chunk,
         rtol=1e-6,
         # A weight half-way between two steps may be rounded to either.
         atol=1e-4,
     ),
+    nodes.gather_node: Twin(naive.gather_node, gathered(), writes=(5,), seen=read_node, rtol=1e-5, atol=1e-6),
     beam.descend: Twin(naive.descend, frontiers(), writes=(6, 7), seen=read_level, rtol=1e-4, atol=1e-4),
     beam.search_trees: Twin(
         expected_scores,

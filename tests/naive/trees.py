@@ -77,11 +77,29 @@ def hash_feature(feature):
     return int(feature) * 2654435769 & 0xFFFFFFFF
 
 
-def rounded_weights(solved, n_features):
+def rounded_weights(solved, scratch):
     """What a chunk keeps: multiples of 1/32,767 of each child's largest weight."""
-    weights = dense(Csr(solved.indptr, solved.features, solved.values), n_features).astype(np.float64)
+    weights = dense(Csr(solved.indptr, solved.features, solved.values), scratch.shape[1]).astype(np.float64)
     unit = np.abs(weights).max(axis=1, keepdims=True, initial=0) / 32767
     return np.rint(weights / np.where(unit > 0, unit, 1)) * unit
+
+
+def gather_node(X, below, span, edges, visitors, scratch):
+    """What a node's problem is, dense: the rows where they are not all, then positives and costs of the edges."""
+
+    def carriers(start, stop):
+        return np.unique(below.rows[below.indptr[start] : below.indptr[stop]])
+
+    rows = np.union1d(carriers(*span), visitors).astype(int)
+    positions = [np.searchsorted(rows, carriers(below.start[e], below.stop[e])) for e in edges]
+    indptr = np.cumsum([0] + [own.size for own in positions])
+    carrying = np.concatenate([np.empty(0, int), *positions])
+    costs = np.repeat(below.positive_costs[edges], np.diff(indptr)) * below.weights[rows[carrying]]
+    packed = ()
+    if rows.size < scratch.place.size:
+        entries = dense(X, scratch.local.size)[rows]
+        packed = entries, (entries**2).sum(axis=1), below.weights[rows]
+    return rows.size, *packed, indptr, carrying, costs, below.negative_costs[edges]
 
 
 def descend(chunks, search, X, first_row, frontier, logs, below, place_of):

@@ -11,8 +11,9 @@ from tailwise.kernels.solvers.problems import Weights
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.trees.chunks import BITMAP, pack_chunk
 from tailwise.rows import AS_THEY_ARE
+from tailwise.trees.packing import join_trees
 from tailwise.trees.structure import tree_from_nested
-from tailwise.trees.training import join_trees, train_tree
+from tailwise.trees.training import Planted, train_trees
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +88,7 @@ def test_every_form_of_chunk_is_read_back_and_searched(n_children, n_features, d
     weights = random_weights(n_children, n_children, n_features, density)
     rng = np.random.default_rng(0)
     bias = rng.standard_normal(n_children).astype(np.float32)
-    chunk = pack_chunk(Weights(*csr_parts(weights), bias), n_features)
+    chunk = pack_chunk(Weights(*csr_parts(weights), bias), np.zeros((2, n_features), np.int64))
     assert ((chunk.bits == BITMAP) == bitmap or weights.nnz == 0) and (chunk.runs.size == 0) == dense
     X = random_weights(9, 300, n_features, 0.05)
     Y = sparse.csr_array(np.ones((300, n_children), np.float32))
@@ -102,7 +103,8 @@ def test_every_form_of_chunk_is_read_back_and_searched(n_children, n_features, d
         )
 
     ones = np.ones(n_children)
-    chunks = train_tree(X, Y, tree_from_nested(list(range(n_children))), (ones, ones), give, n_jobs=1)
+    tree = tree_from_nested(list(range(n_children)))
+    (chunks,) = train_trees(X, Y, [Planted(tree, ones, ones)], give, n_jobs=1)
     np.testing.assert_allclose(unpack(chunks, n_features), weights.toarray(), atol=float(chunk.scale.max(initial=0)))
     model = Parabel(n_trees=1, normalize=False)
     model.rows_ = AS_THEY_ARE

@@ -374,7 +374,23 @@ def read_unlabelled(data: str, reading: Reading, id_column: str | None = None) -
                 f"--id-column {id_column}: {data} has numeric rows without columns of text; leave it out"
             )
         # Labels are not looked at: where they start to count does not matter.
+        mapped = _mapped_rows(path, options | {"format": kind})
+        if mapped is not None:
+            return mapped, None
         return read_rows(path, reading._replace(label_base=reading.label_base or 0), part="test").rows, None
+
+
+def _mapped_rows(path: str, options: dict[str, Any]) -> Any:
+    """The rows of a text file, left on disk: memory does not grow with their number; None where they cannot be."""
+    from tailwise.data.mapped import read_rows as open_rows
+    from tailwise.data.saving import stream
+
+    if options["format"] == "libsvm":
+        options.setdefault("label_base", 0)
+    with tempfile.TemporaryDirectory(prefix="tailwise-") as folder:
+        target = Path(folder) / "rows"
+        # What is mapped stays when its name is gone.
+        return open_rows(target)[0] if stream(path, target, "rows", options) else None
 
 
 def open_tagger(path: Path) -> Tagger:

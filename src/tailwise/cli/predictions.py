@@ -16,6 +16,7 @@ from tailwise.atomic import told_when_unwritable, write_whole, writing
 from tailwise.display import plain, visible
 from tailwise.errors import import_extra
 from tailwise.parallel import progress, row_blocks
+from tailwise.rows import row_range
 from tailwise.runs import current_run
 from tailwise.text import Suggestion, Suggestions
 
@@ -30,10 +31,11 @@ Block = list[tuple[int, list[Suggestion]]]
 
 def suggested(suggest: Callable[[Any], Suggestions], rows: Any) -> Iterator[Block]:
     """Rows, numbered from 0, with what ``suggest`` gives them, in blocks: a file of any length takes bounded memory."""
+    numeric = sparse.issparse(rows)
     n = rows.shape[0] if hasattr(rows, "shape") else len(rows)
     with progress("Predicting", n) as advance:
         for first, last in row_blocks(n, _ROWS_AT_ONCE if current_run() is None else _ROWS_OF_A_RUN):
-            found = suggest(rows[first:last])
+            found = suggest(row_range(rows, first, last) if numeric else rows[first:last])
             advance(last - first)
             yield list(enumerate(found, start=first))
 

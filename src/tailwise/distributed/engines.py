@@ -14,8 +14,9 @@ from tailwise.cpus import available_cores
 from tailwise.distributed.jobs import Job, RunError, Site
 from tailwise.distributed.programs import compute_piece, forget
 from tailwise.errors import InvalidInput, TailwiseError, import_extra
-from tailwise.parallel import count_jobs, map_blocks, progress
+from tailwise.parallel import count_jobs, map_blocks
 
+Done = Callable[[int], None]
 _log = logging.getLogger("tailwise.distributed")
 _MOST_FAILURES = 3
 _POLL_SECONDS = 0.02
@@ -38,8 +39,10 @@ class Engine(Protocol):
     elsewhere: bool
     """Whether that is done by other processes."""
 
-    def compute(self, job: Job, site: Site, missing: list[int], *, n_jobs: int | None, description: str) -> None:
-        """Return when the ``missing`` pieces of ``site`` are in the folder of ``job``."""
+    def compute(
+        self, job: Job, site: Site, missing: list[int], *, done: Done, n_jobs: int | None, description: str
+    ) -> None:
+        """Return when the ``missing`` pieces of ``site`` are in the folder of ``job``; ``done`` is called for each."""
 
     def end(self, job: Job) -> None:
         """No more pieces of ``job`` will be asked for."""
@@ -50,9 +53,11 @@ class Threads:
 
     elsewhere = False
 
-    def compute(self, job: Job, site: Site, missing: list[int], *, n_jobs: int | None, description: str) -> None:
+    def compute(
+        self, job: Job, site: Site, missing: list[int], *, done: Done, n_jobs: int | None, description: str
+    ) -> None:
         """See :class:`Engine`."""
-        map_blocks(lambda piece: job.write(site, piece), missing, n_jobs=n_jobs, description=description)
+        map_blocks(lambda piece: job.write(site, piece), missing, n_jobs=n_jobs, description=job.what, done=done)
 
     def end(self, job: Job) -> None:
         """See :class:`Engine`."""
@@ -80,7 +85,9 @@ class Submitting:
     def replaced(self) -> None:
         """Make what was lost anew, where it does not come back by itself."""
 
-    def compute(self, job: Job, site: Site, missing: list[int], *, n_jobs: int | None, description: str) -> None:
+    def compute(
+        self, job: Job, site: Site, missing: list[int], *, done: Done, n_jobs: int | None, description: str
+    ) -> None:
         """See :class:`Engine`.
 
         A piece that fails three times stops the run. A process that dies is nobody's fault: its pieces are computed
@@ -95,43 +102,42 @@ class Submitting:
             name = f"{what}, site {site.number}-{piece:03}-{attempt}"
             waiting[self.submit(name, str(job.folder), site.number, piece)] = piece
 
-        with progress(what, total=len(missing)) as advance:
-            for piece in missing:
-                submit(piece)
-            while waiting:
-                done = [future for future in waiting if future.done()]
-                if not done:
-                    self.look()
-                    time.sleep(_POLL_SECONDS)
-                for future in done:
-                    piece = waiting.pop(future)
-                    attempt += 1
-                    try:
-                        self._finish(job, site, piece, future)
-                    except Lost as error:
-                        deaths += 1
-                        _log.warning("piece %d of site %d was lost: %s", piece, site.number, error)
-                        if deaths > _MOST_FAILURES * max(1, len(waiting)):
-                            raise RunError(
-                                f"{what} stops: processes die one after the other ({error}); the run goes on from here "
-                                "when it is started again"
-                            ) from error
-                        self.replaced()
-                        submit(piece)
-                    except TailwiseError:
-                        raise
-                    except Exception as error:
-                        failures[piece] += 1
-                        _log.warning("piece %d of site %d failed: %r", piece, site.number, error)
-                        if failures[piece] >= _MOST_FAILURES:
-                            raise RunError(
-                                f"{what} stops: piece {piece} of site {site.number} failed {_MOST_FAILURES} times, the "
-                                f"last time with {error!r}; what is done is kept in {job.folder.parent}"
-                            ) from error
-                        submit(piece)
-                    else:
-                        deaths = 0
-                        advance()
+        for piece in missing:
+            submit(piece)
+        while waiting:
+            ended = [future for future in waiting if future.done()]
+            if not ended:
+                self.look()
+                time.sleep(_POLL_SECONDS)
+            for future in ended:
+                piece = waiting.pop(future)
+                attempt += 1
+                try:
+                    self._finish(job, site, piece, future)
+                except Lost as error:
+                    deaths += 1
+                    _log.warning("piece %d of site %d was lost: %s", piece, site.number, error)
+                    if deaths > _MOST_FAILURES * max(1, len(waiting)):
+                        raise RunError(
+                            f"{what} stops: processes die one after the other ({error}); the run goes on from here "
+                            "when it is started again"
+                        ) from error
+                    self.replaced()
+                    submit(piece)
+                except TailwiseError:
+                    raise
+                except Exception as error:
+                    failures[piece] += 1
+                    _log.warning("piece %d of site %d failed: %r", piece, site.number, error)
+                    if failures[piece] >= _MOST_FAILURES:
+                        raise RunError(
+                            f"{what} stops: piece {piece} of site {site.number} failed {_MOST_FAILURES} times, the "
+                            f"last time with {error!r}; what is done is kept in {job.folder.parent}"
+                        ) from error
+                    submit(piece)
+                else:
+                    deaths = 0
+                    done(piece)
 
     def end(self, job: Job) -> None:
         """See :class:`Engine`. Where it cannot be told to others, they forget it after a while."""

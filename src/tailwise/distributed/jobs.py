@@ -41,6 +41,8 @@ class Site(NamedTuple):
     blocks: Sequence[Any]
     ends: list[int]
     """Piece i is ``blocks[ends[i] : ends[i + 1]]``."""
+    costs: list[float]
+    """What each piece is expected to cost, in whatever unit."""
 
     @classmethod
     def cut(cls, number: int, function: Any, blocks: Sequence[Any], weight: Callable[[Any], float]) -> Site:
@@ -49,13 +51,15 @@ class Site(NamedTuple):
         >>> Site.cut(0, None, [5, 1, 1, 1, 1, 1], float).ends[:3]
         [0, 1, 2]
         """
-        costs = np.cumsum([max(float(weight(block)), 0.0) for block in blocks])
         n = len(blocks)
+        costs = np.append(0.0, np.cumsum([max(float(weight(block)), 0.0) for block in blocks]))
         if n <= MOST_PIECES or not costs[-1] > 0:
             step = max(1, -(-n // MOST_PIECES))
-            return cls(number, function, blocks, [*range(0, n, step), n] if n else [0])
-        ends = np.searchsorted(costs, costs[-1] * np.arange(1, MOST_PIECES) / MOST_PIECES, side="right")
-        return cls(number, function, blocks, [0, *np.unique(ends[(ends > 0) & (ends < n)]).tolist(), n])
+            ends = [*range(0, n, step), n] if n else [0]
+        else:
+            cuts = np.searchsorted(costs[1:], costs[-1] * np.arange(1, MOST_PIECES) / MOST_PIECES, side="right")
+            ends = [0, *np.unique(cuts[(cuts > 0) & (cuts < n)]).tolist(), n]
+        return cls(number, function, blocks, ends, np.diff(costs[ends]).tolist())
 
     @property
     def n_pieces(self) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 
 from tailwise import persistence
 from tailwise.distributed.jobs import Inputs, Job, RunError, Site
+from tailwise.distributed.progress import Progress
 from tailwise.errors import ModelFileError
 from tailwise.persistence import Saveable
 from tailwise.persistence.manifest import MANIFEST
@@ -46,6 +47,10 @@ class Program:
 
     def job(self, model: Any, call: str, arguments: dict[str, Any]) -> Any:
         """Within a job all belongs to it."""
+        return _nothing()
+
+    def share(self, part: float) -> Any:
+        """Nobody watches a program but its driver."""
         return _nothing()
 
     def entropy(self) -> int:
@@ -82,18 +87,25 @@ class Program:
 class Driver(Program):
     """The program in the process that wants its result; ``engine`` has the pieces computed."""
 
-    def __init__(self, job: Job, engine: Any) -> None:
+    def __init__(self, job: Job, engine: Any, progress: Progress) -> None:
         super().__init__(job)
         self._engine = engine
+        self._progress = progress
+
+    def share(self, part: float) -> Any:
+        """See :class:`tailwise.runs.Run`."""
+        return self._progress.share(part)
 
     def map(
         self, function: Callable[[Any], Any], blocks: Sequence[Any], weight: Callable[[Any], float], **how: Any
     ) -> Iterator[Any]:
         """See :class:`tailwise.runs.Run`."""
         site = Site.cut(self._next_site(), function, blocks, weight)
-        missing = [piece for piece in range(site.n_pieces) if not self.job_of_program.has(site.number, piece)]
-        if missing:
-            self._engine.compute(self.job_of_program, site, missing, **how)
+        there = [self.job_of_program.has(site.number, piece) for piece in range(site.n_pieces)]
+        missing = [piece for piece in range(site.n_pieces) if not there[piece]]
+        with self._progress.site(site.costs, [piece for piece in range(site.n_pieces) if there[piece]]) as done:
+            if missing:
+                self._engine.compute(self.job_of_program, site, missing, done=done, **how)
         return self.job_of_program.results(site)
 
     def keep(self, function: Callable[[], Any]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,9 @@ from tailwise.atomic import locked, write_whole
 from tailwise.distributed.engines import Engine, open_engine
 from tailwise.distributed.jobs import Inputs, Job
 from tailwise.distributed.programs import Driver
+from tailwise.distributed.progress import Progress
 from tailwise.errors import InvalidInput
+from tailwise.parallel import progress
 from tailwise.runs import current_run, within_run
 
 _MARK = "run.json"
@@ -37,7 +39,10 @@ class WorkDir:
         inputs = Inputs(clone(model) if call == "fit" else model, call, arguments)
         job = Job.begin(folder, inputs, elsewhere=self._engine.elsewhere)
         try:
-            with within_run(Driver(job, self._engine)):
+            with (
+                progress(job.what, 100.0, timed=False) as advance,
+                within_run(Driver(job, self._engine, Progress(advance))),
+            ):
                 yield
         finally:
             self._engine.end(job)
@@ -53,6 +58,10 @@ class WorkDir:
     def room(self, size: int, dtype: Any) -> np.ndarray:
         """What belongs to no job is in memory."""
         return np.empty(size, dtype)
+
+    def share(self, part: float) -> Any:
+        """What belongs to no job is not watched."""
+        return nullcontext()
 
     def entropy(self) -> int | None:
         """Nothing is repeated that belongs to no job."""

@@ -10,12 +10,20 @@ from scipy import sparse
 
 from tailwise.base import TopK
 from tailwise.explanation import Explanation
-from tailwise.kernels.solvers.problems import NO_START, Labels, Options, Rows, Start, Weights
+from tailwise.kernels.solvers.problems import BYTES_A_VALUE, NO_START, FarRows, Labels, Options, Rows, Start, Weights
 from tailwise.kernels.solvers.solve import DEFAULT_C, solve_block
 from tailwise.linear.one_vs_rest import OneVsRest
+from tailwise.memory import free_memory, memory_apart
+from tailwise.parallel import count_jobs
 from tailwise.parameters import Choice, Number, OrNone
 from tailwise.propensity import WEIGHTING, PropensityLike, propensity_weights, resolve_propensity
 from tailwise.propensity.models import check_kept_propensity
+from tailwise.runs import kept
+
+_LARGE = 1 << 27
+"""Rows of fewer bytes are taken as if they were in memory."""
+_LABELS_A_PASS = 512
+"""Solved together where rows are on disk: a pass over the rows then serves them all."""
 
 
 class DiSMEC(OneVsRest):
@@ -95,6 +103,20 @@ class DiSMEC(OneVsRest):
     def _cost(self) -> float:
         return DEFAULT_C[self.loss] if self.C is None else self.C
 
+    def _prepare(self, rows: Rows) -> int | None:
+        """The memory of a thread where rows stay on disk; None where they are in memory."""
+        if BYTES_A_VALUE * rows.data.size < _LARGE:
+            return None
+        n_jobs = count_jobs(self.n_jobs)
+        memory = memory_apart(rows, n_jobs)
+        # Blocks of labels follow from it, and processes of a run may have other memories.
+        if not kept(lambda: memory is not None):
+            return None
+        return memory or (free_memory() or _LARGE) // n_jobs
+
+    def _labels_together(self, prepared: int | None) -> int:
+        return self._labels_a_block if prepared is None else _LABELS_A_PASS
+
     def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start) -> Weights:
         if self.loss == "logistic":
             start = NO_START  # it begins anew whatever there was, and then needs all of its rounds
@@ -106,7 +128,9 @@ class DiSMEC(OneVsRest):
             seed=seed,
             **self._effort(start),
         )
-        return solve_block(rows, labels, options, start)
+        if prepared is None:
+            return solve_block(rows, labels, options, start)
+        return solve_block(FarRows(rows, rows.indptr[:-1], prepared), labels, options, start)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         top = super()._predict_topk(X, k)

@@ -94,6 +94,10 @@ class OneVsRest(LinearModel):
     def _ranges(self) -> Ranges:
         return {"C": Range.around(self._cost(), 16)}
 
+    def _labels_together(self, prepared: Any) -> int:
+        """How many labels a block has: the same number in every process of a run."""
+        return self._labels_a_block
+
     def _positive_costs(self, Y: sparse.csr_array) -> np.ndarray:
         """C of each label's positives: (n_labels,)."""
         values = np.asarray(self.positive_weight, np.float64)
@@ -157,7 +161,7 @@ class OneVsRest(LinearModel):
         """Solve ``labels``, the most frequent first, from ``old`` weights if there are any, into ``store``."""
         counts = np.diff(problem.by_label.indptr)
         order = labels[np.argsort(-counts[labels], kind="stable")]
-        size = self._labels_a_block
+        size = self._labels_together(problem.prepared)
         blocks = [order[start : start + size] for start in range(0, order.size, size)]
 
         def solve(block: np.ndarray) -> Weights:

@@ -20,6 +20,7 @@ from tailwise.persistence.checks import (
     check_range,
     check_that,
 )
+from tailwise.runs import share
 from tailwise.tail.candidates import Candidates, gather_candidates
 from tailwise.tail.folds import N_FOLDS, N_ROWS, out_of_fold, split_folds
 from tailwise.tail.ranking import N_CANDIDATES, rank_candidates
@@ -193,7 +194,8 @@ class Calibrated(Wrapper):
         self.n_jobs = n_jobs
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
-        self.base_ = self._fresh_base().fit(X, Y, weight)
+        with share(1 / (self.n_folds + 1)):
+            self.base_ = self._fresh_base().fit(X, Y, weight)
         width = min(self.n_candidates, self.n_labels_)
         folds = split_folds(Y, self.n_folds, self.random_state, self.n_rows)
         candidates = gather_candidates([out_of_fold(self._fresh_base(), X, Y, width, folds, weight)], self.n_labels_)

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from tailwise.base import Models, TopK, XMCModel
 from tailwise.changes import Change
 from tailwise.persistence.checks import check_kind, check_that
-from tailwise.runs import kept
+from tailwise.runs import kept, share
 from tailwise.tail.candidates import Candidates, gather_candidates
 from tailwise.tail.folds import N_FOLDS, N_ROWS, split_folds
 from tailwise.tail.ranking import N_CANDIDATES, followed_by
@@ -48,7 +48,8 @@ def _judged(
     """
     tops, describing = [], []
     for member in members:
-        fitted = kept(partial(clone(member).fit, *training))
+        with share(1 / len(members)):
+            fitted = kept(partial(clone(member).fit, *training))
         tops.append(fitted.predict_topk(X, width))
         if fitted.pair_inputs():
             describing.append(fitted)
@@ -78,10 +79,14 @@ class Committee(XMCModel):
         parts, described = [], []
         for held_out, rest in folds.parts():
             own = None if weight is None else weight[rest]
-            found, known = _judged(members, (X[rest], Y[rest], own), X[held_out], width)
+            with share(1 / (folds.counts.shape[0] + 1)):
+                found, known = _judged(members, (X[rest], Y[rest], own), X[held_out], width)
             parts.append((held_out, found))
             described.append(known)
-        self.members_ = [kept(partial(member.fit, X, Y, weight)) for member in members]
+        self.members_ = []
+        for member in members:
+            with share(1 / (folds.counts.shape[0] + 1) / len(members)):
+                self.members_.append(kept(partial(member.fit, X, Y, weight)))
         candidates, order = Candidates.joined(parts, X.shape[0])
         seen = folds.counts_seen(candidates.rows, candidates.labels)
         return OutOfFold(candidates, np.concatenate(described)[order], seen)

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from tailwise.base import TopK, XMCModel
 from tailwise.errors import InvalidInput
 from tailwise.parameters import Integer, OrNone
-from tailwise.runs import kept
+from tailwise.runs import kept, share
 from tailwise.validation import as_rng, label_counts
 
 N_FOLDS = Integer(low=2)
@@ -81,7 +81,9 @@ def out_of_fold(
     scores = np.full((X.shape[0], k), -np.inf, np.float32)
     for held_out, rest in folds.parts():
         own = None if weight is None else weight[rest]
-        fitted = kept(partial(clone(model).fit, X[rest], Y[rest], own))
+        # As many fits as folds, and behind them one on all rows.
+        with share(1 / (folds.counts.shape[0] + 1)):
+            fitted = kept(partial(clone(model).fit, X[rest], Y[rest], own))
         top = fitted.predict_topk(X[held_out], k)
         labels[held_out], scores[held_out] = top
     return TopK(labels, scores)

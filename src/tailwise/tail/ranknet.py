@@ -19,6 +19,7 @@ from tailwise.parameters import Choice, Flag, Integer, Number, OrNone
 from tailwise.persistence.checks import check_exact, check_finite, check_kind, check_range
 from tailwise.propensity import PropensityLike, resolve_propensity
 from tailwise.ranges import Range, Ranges
+from tailwise.runs import share
 from tailwise.tail.calibrated import Curve, fit_curve
 from tailwise.tail.candidates import is_hit
 from tailwise.tail.folds import N_FOLDS, out_of_fold, split_folds
@@ -203,7 +204,8 @@ class RankNet(Wrapper):
         gains = resolve_propensity(self.propensity, Y) ** -self.tail
         self.gains_ = (gains / gains.max()).astype(np.float32)
         width = min(self.n_candidates, self.n_labels_)
-        self.base_ = self._fresh_base().fit(X, Y, weight)
+        with share(1.0 if self.scores == "train" else 1 / (self.n_folds + 1)):
+            self.base_ = self._fresh_base().fit(X, Y, weight)
         if self.scores == "train":
             top = self.base_.predict_topk(X, width)
         else:

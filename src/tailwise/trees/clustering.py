@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.solvers.problems import Rows
+from tailwise.kernels.solvers.problems import Rows, pack_rows
+from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.trees.clustering import assign_nearest, dot_rows, unit_centroids
 
 _MAX_ROUNDS = 25
 _MAX_SHARE = 4
 """A cluster's labels at most, as a multiple of the average."""
+_SAMPLE = 100
+"""Labels a cluster from which centroids are found: more of them move a centroid little, and cost as much each."""
 _LEAST_GAIN = 1e-4
 """Clustering stops when a round lifts the mean cosine to the own centroid by less than this."""
 
@@ -43,20 +46,42 @@ def split_in_many(vectors: Rows, n_clusters: int, rng: np.random.Generator) -> n
     A rare label is not pushed into a foreign cluster to even out sizes (Bonsai, section 3.2). Only a cluster of four
     times the average size gives the labels farthest from its centroid to others: labels that resemble nothing would
     gather there by the thousand, and every search that passes would score them all. Starts from labels drawn at
-    random. Time O(rounds · entries · n_clusters), memory n_features · n_clusters floats.
+    random, and finds centroids from at most 100 labels a cluster, drawn at random too; then all labels go to the
+    nearest. Time O((rounds · entries of those + all entries) · n_clusters), memory n_features · n_clusters floats.
     """
     n = vectors.squares.shape[0]
+    n_clusters = min(n_clusters, n)
+    sample = vectors
+    if n > _SAMPLE * n_clusters:
+        chosen = np.sort(rng.choice(n, _SAMPLE * n_clusters, replace=False))
+        sample = pack_rows(csr_parts(vectors), vectors.features.shape[0], chosen)
+    assignment, centroids = _find_centroids(sample, n_clusters, rng)
+    if sample is vectors:
+        return assignment
+    everywhere = np.zeros((vectors.features.shape[0], n_clusters), np.float32)
+    everywhere[sample.features] = centroids
     assignment = np.empty(n, np.int32)
-    room = -(-_MAX_SHARE * n // n_clusters)
-    centroids = _draw_centroids(vectors, min(n_clusters, n), rng)
+    assign_nearest(vectors, everywhere, _room(n, n_clusters), assignment)
+    return assignment
+
+
+def _find_centroids(vectors: Rows, n_clusters: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Clusters (n,) by Lloyd's rounds, and their centroids."""
+    n = vectors.squares.shape[0]
+    assignment = np.empty(n, np.int32)
+    centroids = _draw_centroids(vectors, n_clusters, rng)
     best = -np.inf
     for _ in range(_MAX_ROUNDS):
-        assign_nearest(vectors, centroids, room, assignment)
+        assign_nearest(vectors, centroids, _room(n, n_clusters), assignment)
         cosine = unit_centroids(vectors, assignment, centroids)
         if cosine < best + _LEAST_GAIN:
             break
         best = cosine
-    return assignment
+    return assignment, centroids
+
+
+def _room(n: int, n_clusters: int) -> int:
+    return -(-_MAX_SHARE * n // n_clusters)
 
 
 def _draw_centroids(vectors: Rows, n_clusters: int, rng: np.random.Generator) -> np.ndarray:

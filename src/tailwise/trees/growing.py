@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.problems import Rows, pack_rows
-from tailwise.kernels.sparse.csr import csr_parts
+from tailwise.kernels.sparse.csr import Csr, csr_parts
 from tailwise.parallel import map_shards
 from tailwise.trees.structure import MAX_CHILDREN, LabelTree, tree_from_nested
 
@@ -44,13 +45,17 @@ def grow_trees(
     """
     labels = np.sort(labels).astype(np.int32)
     rows = csr_parts(vectors)
+    everything = _without_empty(rows, labels)
     roots: list[list[Any]] = [[] for _ in seeds]
     level = [_Growing(tree, 0, 0, labels, root) for tree, root in enumerate(roots)]
 
     def split_node(node: _Growing) -> list[np.ndarray]:
         if node.labels.size <= max_leaf or node.depth >= max_depth:
             return [node.labels]
-        own = pack_rows(rows, vectors.shape[1], node.labels)
+        if node.depth == 0 and everything is not None:
+            own = pack_rows(everything, vectors.shape[1])
+        else:
+            own = pack_rows(rows, vectors.shape[1], node.labels)
         rng = np.random.default_rng([seeds[node.tree], node.depth, node.number])
         assignment = split(own, rng)
         sizes = np.bincount(assignment)
@@ -73,6 +78,13 @@ def grow_trees(
                 below.append(_Growing(node.tree, node.depth + 1, len(below), part, children))
         level = below
     return [tree_from_nested(root) for root in roots]
+
+
+def _without_empty(rows: Csr, labels: np.ndarray) -> Csr | None:
+    """The rows of ``labels``, which ascend, uncopied, where all others are empty."""
+    indptr = rows.indptr[np.append(labels, rows.indptr.size - 1)]
+    lengths = rows.indptr[labels + 1] - indptr[:-1]
+    return frozen(Csr(indptr, rows.indices, rows.data)) if lengths.sum() == rows.indices.size else None
 
 
 def _bounded(labels: np.ndarray) -> list[Any]:

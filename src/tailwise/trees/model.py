@@ -21,9 +21,10 @@ from tailwise.ranges import OneOf, Range, Ranges
 from tailwise.rows import AS_THEY_ARE, UNIT_LENGTH, RowView, unit_rows
 from tailwise.trees.checks import check_chunks
 from tailwise.trees.explaining import path_to, unpack_labels, unpack_node
+from tailwise.trees.packing import join_trees
 from tailwise.trees.searching import find_labels, find_visitors
 from tailwise.trees.structure import LabelTree, tree_from_user
-from tailwise.trees.training import join_trees, train_tree
+from tailwise.trees.training import Planted, train_trees
 from tailwise.trees.updating import Leaves, held_labels, neighbours, read_leaves, regrow
 from tailwise.trees.weighting import leaf_costs
 from tailwise.validation import as_rng, check_number, label_counts
@@ -137,31 +138,26 @@ class LabelTreeModel(XMCModel):
         C = self._cost()
         label_costs = C * leaf_costs(self.weighting, self.propensity, Y, weight)
         options = Options(loss=self.loss, tol=self.tol, prune=self.prune, **EFFORT[self.loss])
-        name = type(self).__name__
-        trained = []
-        for number, (tree, leaves) in enumerate(zip(trees, old, strict=True), start=1):
+        planted = []
+        for tree, leaves in zip(trees, old, strict=True):
             at_label = tree.target < 0
             positive = np.full(tree.target.size, C)
             positive[at_label] = label_costs[~tree.target[at_label]]
+            planted.append(Planted(tree, positive, np.full(tree.target.size, C), leaves))
 
-            def visit(upper: Chunks, tree: LabelTree = tree) -> sparse.csr_array:
-                beam = min(self.beam, tree.n_nodes)
-                return find_visitors(upper, tree, X, LOSSES[self.loss], beam, n_jobs=self.n_jobs)
+        def visit(upper: list[Chunks]) -> list[sparse.csr_array]:
+            return find_visitors(upper, trees, X, LOSSES[self.loss], self.beam, n_jobs=self.n_jobs)
 
-            trained.append(
-                train_tree(
-                    X,
-                    Y,
-                    tree,
-                    (positive, np.full(tree.target.size, C)),
-                    lambda rows, labels: solve_block(rows, labels, options),
-                    weight=weight,
-                    visit=visit if self.negatives == "beam" else None,
-                    old=leaves,
-                    n_jobs=self.n_jobs,
-                    description=f"Training {name}, tree {number} of {len(trees)}",
-                )
-            )
+        trained = train_trees(
+            X,
+            Y,
+            planted,
+            lambda rows, labels: solve_block(rows, labels, options),
+            weight=weight,
+            visit=visit if self.negatives == "beam" else None,
+            n_jobs=self.n_jobs,
+            description=f"Training {type(self).__name__}",
+        )
         return join_trees(trained)
 
     def _check_state(self) -> None:

@@ -13,6 +13,7 @@ from tailwise.parallel import map_blocks, map_shards, row_blocks
 from tailwise.trees.structure import LabelTree
 
 _ROWS_A_BLOCK = 256
+_VISITORS_A_BLOCK = 1024
 _SCORES_A_BLOCK = 4_000_000
 
 
@@ -41,41 +42,56 @@ def find_labels(
         # Threads and progress bars would take longer to prepare than the search takes.
         search_block((0, 1))
     else:
-        map_blocks(search_block, _row_blocks(chunks, X.shape[0], beam), n_jobs=n_jobs)
+        map_blocks(search_block, _row_blocks(chunks, X.shape[0], beam, _ROWS_A_BLOCK), n_jobs=n_jobs)
     return TopK(labels, scores)
 
 
 def find_visitors(
-    chunks: Chunks, tree: LabelTree, X: sparse.csr_array, loss: int, beam: int, *, n_jobs: int | None
-) -> sparse.csr_array:
-    """The rows that the beam brings to each node of ``tree`` that holds labels: CSR (n_nodes, n_samples).
+    chunks: list[Chunks], trees: list[LabelTree], X: sparse.csr_array, loss: int, beam: int, *, n_jobs: int | None
+) -> list[sparse.csr_array]:
+    """For each tree the rows that the beam brings to each node that holds labels: CSR (n_nodes, n_samples).
 
-    ``chunks`` has the edges between the nodes. Memory: 8 bytes for each of up to ``beam`` nodes a depth and row.
+    ``chunks`` has each tree's edges between nodes. Memory: 8 bytes for each of up to ``beam`` nodes a depth and row.
     """
-    holds = np.zeros(tree.n_nodes, np.bool_)
-    holds[np.repeat(np.arange(tree.n_nodes), np.diff(tree.first_edge))[tree.target < 0]] = True
-    rows, search = csr_parts(X), Search(loss, beam, 1.0)
+    rows = csr_parts(X)
+    holds = [_holds_labels(tree) for tree in trees]
 
-    def visit_block(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-        first, last = block
+    def visit_block(block: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
+        number, first, last = block
+        search = Search(loss, min(beam, trees[number].n_nodes), 1.0)
         frontier, logs = np.zeros((last - first, 1), np.int32), np.zeros((last - first, 1), np.float32)
         below, place_of = np.empty(1024, np.float32), np.zeros(X.shape[1], np.uint32)
         visitors, nodes = [], []
         while frontier.shape[1]:
-            row, at = np.nonzero((frontier >= 0) & holds[frontier])
+            row, at = np.nonzero((frontier >= 0) & holds[number][frontier])
             visitors.append(first + row)
             nodes.append(frontier[row, at])
-            below, _, frontier, logs = descend(chunks, search, rows, first, frontier, logs, below, place_of)
+            below, _, frontier, logs = descend(chunks[number], search, rows, first, frontier, logs, below, place_of)
         return np.concatenate(visitors).astype(np.int32), np.concatenate(nodes)
 
-    visits = map_shards(visit_block, _row_blocks(chunks, X.shape[0], beam), n_jobs=n_jobs)
-    visitor, node = (np.concatenate(part) for part in zip(*visits, strict=True))
-    pairs = (np.ones(node.size, np.bool_), (node, visitor))
-    return sparse.csr_array(pairs, shape=(tree.n_nodes, X.shape[0]))
+    blocks = [
+        (number, *block)
+        for number, own in enumerate(chunks)
+        for block in _row_blocks(own, X.shape[0], beam, _VISITORS_A_BLOCK)
+    ]
+    visits = map_shards(visit_block, blocks, n_jobs=n_jobs)
+    found = []
+    for number, tree in enumerate(trees):
+        own = [visit for block, visit in zip(blocks, visits, strict=True) if block[0] == number]
+        visitor, node = (np.concatenate(part) for part in zip(*own, strict=True))
+        pairs = (np.ones(node.size, np.bool_), (node, visitor))
+        found.append(sparse.csr_array(pairs, shape=(tree.n_nodes, X.shape[0])))
+    return found
 
 
-def _row_blocks(chunks: Chunks, n_rows: int, beam: int) -> list[tuple[int, int]]:
+def _holds_labels(tree: LabelTree) -> np.ndarray:
+    holds = np.zeros(tree.n_nodes, np.bool_)
+    holds[np.repeat(np.arange(tree.n_nodes), np.diff(tree.first_edge))[tree.target < 0]] = True
+    return holds
+
+
+def _row_blocks(chunks: Chunks, n_rows: int, beam: int, most: int) -> list[tuple[int, int]]:
     """As many rows at a time as share the reading of a node without filling memory with their scores."""
     widest = int(np.diff(chunks.first_edge).max(initial=1))
     a_row = min(chunks.target.shape[0], beam * widest * chunks.roots.shape[0])
-    return row_blocks(n_rows, max(1, min(_ROWS_A_BLOCK, _SCORES_A_BLOCK // max(1, a_row))))
+    return row_blocks(n_rows, max(1, min(most, _SCORES_A_BLOCK // max(1, a_row))))

@@ -1,198 +1,275 @@
-"""Training the classifiers of one label tree: each edge against its siblings, on the rows that reach their node."""
+"""Training the classifiers of label trees: each edge against its siblings, on the rows that reach their node.
+
+Nodes that cost little are trained many in a block, so that what a block prepares serves them all; a node that costs
+much is cut into blocks of its edges. The blocks of all trees are one site: first those of edges between nodes, then
+those of edges to labels.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from tailwise.kernels.arrays import frozen
-from tailwise.kernels.solvers.problems import Labels, Rows, Weights, pack_rows
-from tailwise.kernels.sparse.csr import csr_parts
-from tailwise.kernels.trees.chunks import Chunks, pack_chunk
-from tailwise.parallel import map_shards
+from tailwise.kernels.solvers.problems import FarRows, Labels, Rows, Weights, pack_rows
+from tailwise.kernels.sparse.csr import Csr, csr_parts
+from tailwise.kernels.trees.chunks import Chunks
+from tailwise.kernels.trees.nodes import Below, gather_node, scratch_for
+from tailwise.memory import memory_apart
+from tailwise.parallel import count_jobs, map_shards
+from tailwise.trees.packing import Trained, join_nodes, join_trees, pack_nodes
 from tailwise.trees.structure import LabelTree
 from tailwise.trees.updating import Leaves
 
-Solve = Callable[[Rows, Labels], Weights]
-Visit = Callable[[Chunks], sparse.csr_array]
+Solve = Callable[[Rows | FarRows, Labels], Weights]
+Visit = Callable[[list[Chunks]], list[sparse.csr_array]]
 
-_EDGES_A_BLOCK = 32
-_FEW_EDGES = 16
-"""A block of a node that holds a good part of the labels: few such nodes, which all workers should share."""
-_GOOD_PART = 0.05
-_NOTHING = Weights(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
+_BLOCKS = 128
+"""So many blocks, about, that cost the same: enough for the last ones not to be waited for."""
+_LEAST_EDGES = 8
+"""Of a block: every block scans all rows of its node, for sixteen edges at the price of one."""
+_NOBODY = np.empty(0, np.int32)
 
 
-class _Block(NamedTuple):
+class Planted(NamedTuple):
+    """A tree to be trained."""
+
+    tree: LabelTree
+    positive_costs: np.ndarray
+    """(n_edges,): C of the positives of each edge"""
+    negative_costs: np.ndarray
+    """(n_edges,): C of its negatives"""
+    old: Leaves | None = None
+    """edges to labels that stay as they are"""
+
+
+class _Part(NamedTuple):
     """Some of the edges below a node."""
 
+    tree: int
     node: int
     edges: np.ndarray
+    cost: float
 
 
-def train_tree(
+Block = list[_Part]
+
+
+def train_trees(
     X: sparse.csr_array,
     Y: sparse.csr_array,
-    tree: LabelTree,
-    edge_costs: tuple[np.ndarray, np.ndarray],
+    planted: list[Planted],
     solve: Solve,
     *,
     weight: np.ndarray | None = None,
     visit: Visit | None = None,
-    old: Leaves | None = None,
     n_jobs: int | None = None,
     description: str = "",
-) -> Chunks:
-    """The classifiers of every edge of ``tree``, pruned and packed.
+) -> list[Chunks]:
+    """The classifiers of every edge of each tree, pruned and packed.
 
     An edge's positives are the rows with a label below the edge, its negatives the other rows with a label below its
-    node. ``visit``, if given, gets the classifiers of the edges between nodes and returns a CSR (n_nodes, n_samples) of
-    the rows that a search brings to each node: the edges to labels have these as negatives too. ``edge_costs`` gives C
-    of the positives and of the negatives of each edge, times the row's ``weight``, if given. ``old``, if given, has
-    edges to labels that stay. Memory: the result twice, and the rows of one node a thread.
+    node. ``visit``, if given, gets the classifiers of the edges between nodes and returns for each tree a CSR
+    (n_nodes, n_samples) of the rows that a search brings to each node: the edges to labels have these as negatives too.
+    Costs are times the row's ``weight``, if given. Memory: the result twice, and the rows of one node a thread.
     """
-    rows_of = Y.T.tocsr()[tree.order]
-    all_rows = csr_parts(X)
-    counted = np.ones(X.shape[0]) if weight is None else weight
-    visitors: sparse.csr_array | None = None
+    all_rows, n_features = csr_parts(X), X.shape[1]
+    counted = np.ones(X.shape[0]) if weight is None else np.asarray(weight, np.float64)
+    carried = Y.T.tocsr()
+    below = [_below(one, carried, counted) for one in planted]
+    trees = [one.tree for one in planted]
+    visitors: list[sparse.csr_array] | None = None
 
-    def rows_below(first: int, last: int) -> np.ndarray:
-        return rows_of.indices[rows_of.indptr[tree.start[first]] : rows_of.indptr[tree.stop[last - 1]]]
+    # Rows on disk are copied where those of a node fit into memory, and left there otherwise.
+    memory = memory_apart(X, count_jobs(n_jobs))
+    gathered = all_rows if memory is None else _without_values(all_rows)
 
-    def train_block(block: _Block) -> Weights:
-        first, last = tree.edges(block.node)
-        rows = np.unique(rows_below(first, last))
-        if visitors is not None:
-            rows = np.union1d(rows, visitors.indices[slice(*visitors.indptr[block.node : block.node + 2])])
-        problem = pack_rows(all_rows, X.shape[1], None if rows.size == X.shape[0] else rows, counted[rows])
-        positions = [np.searchsorted(rows, np.unique(rows_below(edge, edge + 1))) for edge in block.edges]
-        sizes = [own.size for own in positions]
-        carrying = np.concatenate(positions).astype(np.int32)
-        labels = Labels(
-            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-            carrying,
-            (np.repeat(edge_costs[0][block.edges], sizes) * counted[rows[carrying]]).astype(np.float32),
-            edge_costs[1][block.edges].astype(np.float32),
-        )
-        return solve(problem, labels)
+    @cache
+    def whole() -> Rows:
+        return pack_rows(all_rows, n_features, weights=counted)
 
-    def train(blocks: list[_Block], what: str) -> list[Weights]:
+    def train_parts(block: Block) -> list[Weights]:
+        scratch = scratch_for(X.shape[0], n_features)
+        solved = []
+        for part in block:
+            first, last = trees[part.tree].edges(part.node)
+            span = (int(below[part.tree].start[first]), int(below[part.tree].stop[last - 1]))
+            came = _NOBODY if visitors is None else _visitors_of(visitors[part.tree], part.node)
+            n, rows, labels = gather_node(gathered, below[part.tree], span, part.edges, came, scratch)
+            if memory is not None:
+                problem = pack_rows(all_rows, n_features, *_far_rows(below[part.tree], span, came), memory)
+            else:
+                problem = whole() if n == X.shape[0] else frozen(Rows(*rows))
+            solved.append(solve(problem, Labels(*labels)))
+        return solved
+
+    def train_leaves(block: Block) -> Chunks | list[Weights]:
+        """Nodes of labels are packed where they were trained; others wait for their edges to nodes."""
+        tree = block[0].tree
+        if not is_leaf[tree][block[0].node]:
+            return train_parts(block)
+        some = [part for part in block if part.edges.size]
+        solved = dict(zip((part.node for part in some), train_parts(some), strict=True))
+        nodes = ([(part.edges, solved[part.node])] if part.edges.size else [] for part in block)
+        stays = (_staying(planted[tree], part.node) for part in block)
+        return pack_nodes(trees[tree], (own + kept for own, kept in zip(nodes, stays, strict=True)), n_features)
+
+    def train(function: Callable[[Block], Any], blocks: list[Block], what: str) -> list[Any]:
         return map_shards(
-            train_block,
+            function,
             blocks,
             n_jobs=n_jobs,
             description=f"{description}: {what}" if description else "",
-            weight=lambda block: block.edges.size,
+            weight=_cost_of,
         )
 
-    at_label = tree.target < 0
-    solved = at_label.copy()
-    if old is not None:
-        solved[at_label] = old.again[~tree.target[at_label]]
-    to_nodes, to_labels, staying = (_blocks(tree, chosen) for chosen in (~at_label, solved, at_label & ~solved))
-    upper = train(to_nodes, "nodes")
+    is_leaf = [_holds_labels_alone(tree) for tree in trees]
+    upper_blocks = _cut(
+        [part for number, own in enumerate(below) for part in _upper_parts(number, trees[number], own)], is_leaf
+    )
+    upper: list[dict[int, list[Trained]]] = [{} for _ in trees]
+    for block, found in zip(upper_blocks, train(train_parts, upper_blocks, "nodes"), strict=True):
+        for part, weights in zip(block, found, strict=True):
+            upper[part.tree].setdefault(part.node, []).append((part.edges, weights))
     if visit is not None:
-        visitors = visit(join_trees([_pack_tree(tree, to_nodes, upper, X.shape[1])]))
-    kept = [] if old is None else [old.kept(~tree.target[block.edges]) for block in staying]
-    return _pack_tree(tree, to_nodes + to_labels + staying, upper + train(to_labels, "labels") + kept, X.shape[1])
+        visitors = visit([_upper_chunks(tree, own, n_features) for tree, own in zip(trees, upper, strict=True)])
+    leaf_blocks = _cut(
+        [
+            part
+            for number, one in enumerate(planted)
+            for part in _label_parts(
+                number, one, below[number], is_leaf[number], None if visitors is None else visitors[number]
+            )
+        ],
+        is_leaf,
+    )
+    runs: list[dict[int, Chunks]] = [{} for _ in trees]
+    for block, found in zip(leaf_blocks, train(train_leaves, leaf_blocks, "labels"), strict=True):
+        tree = block[0].tree
+        if is_leaf[tree][block[0].node]:
+            runs[tree][block[0].node] = found
+            continue
+        for part, weights in zip(block, found, strict=True):
+            upper[tree].setdefault(part.node, []).append((part.edges, weights))
+    for one, own_runs, own_upper, leaf in zip(planted, runs, upper, is_leaf, strict=True):
+        for node in np.flatnonzero(~leaf).tolist():
+            trained = own_upper.get(node, []) + _staying(one, node)
+            own_runs[node] = pack_nodes(one.tree, [trained], n_features)
+    return [join_nodes([own[node] for node in sorted(own)]) for own in runs]
 
 
-def _blocks(tree: LabelTree, chosen: np.ndarray) -> list[_Block]:
-    """The ``chosen`` edges of every node, one or two dozen a block."""
-    blocks = []
-    for node in range(tree.n_nodes):
-        first, last = tree.edges(node)
-        edges = first + np.flatnonzero(chosen[first:last])
-        below = tree.stop[last - 1] - tree.start[first] if last > first else 0
-        size = _FEW_EDGES if below > _GOOD_PART * tree.order.size else _EDGES_A_BLOCK
-        blocks += [_Block(node, edges[a : a + size]) for a in range(0, edges.size, size)]
-    return blocks
+def _without_values(X: Csr) -> Csr:
+    return csr_parts(Csr(np.zeros_like(X.indptr), X.indices[:0], X.data[:0]))
 
 
-def _pack_tree(tree: LabelTree, blocks: list[_Block], trained: list[Weights], n_features: int) -> Chunks:
-    """The chunks of the edges in ``blocks``: all edges of the tree, or some."""
-    parts: dict[int, list[tuple[np.ndarray, Weights]]] = {}
-    for block, weights in zip(blocks, trained, strict=True):
-        parts.setdefault(block.node, []).append((block.edges, weights))
-    packed: list[tuple[Any, ...]] = []
-    for node in range(tree.n_nodes):
-        own, weights = _in_order(parts.pop(node, []))
-        chunk = pack_chunk(weights, n_features)
-        packed.append((own, weights.bias, *chunk))
-    columns: list[list[Any]] = [list(column) for column in zip(*packed, strict=True)]
-    packed.clear()
-    edges, biases, scale, bits, words, ranks, directory, places, runs, children, entries = columns
-    return Chunks(
-        roots=np.zeros(1, np.int32),
-        first_edge=_starts(edges).astype(np.int32),
-        target=tree.target[np.concatenate(edges)],
-        bias=np.concatenate(biases),
-        scale=np.concatenate(scale),
-        bits=np.array(bits, np.uint8),
-        first_word=_starts(words),
-        words=np.concatenate(words),
-        ranks=np.concatenate(ranks),
-        first_bucket=_starts(directory),
-        directory=np.concatenate(directory),
-        first_feature=_starts(places),
-        features=np.concatenate(places),
-        first_run=_starts(runs),
-        runs=np.concatenate(runs),
-        first_child=_starts(children),
-        children=np.concatenate(children),
-        first_weight=_starts(entries),
-        weights=np.concatenate(entries),
+def _far_rows(below: Below, span: tuple[int, int], visitors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of a node, ascending, and how often each counts."""
+    carriers = below.rows[below.indptr[span[0]] : below.indptr[span[1]]]
+    rows = np.union1d(carriers, visitors).astype(np.int64)
+    return rows, below.weights[rows]
+
+
+def _below(one: Planted, carried: sparse.csr_array, counted: np.ndarray) -> Below:
+    rows = carried[one.tree.order]
+    return frozen(
+        Below(
+            one.tree.start.astype(np.int64),
+            one.tree.stop.astype(np.int64),
+            rows.indptr.astype(np.int64),
+            rows.indices.astype(np.int32, copy=False),
+            np.asarray(one.positive_costs, np.float64),
+            np.asarray(one.negative_costs, np.float64),
+            counted,
+        )
     )
 
 
-def _in_order(parts: list[tuple[np.ndarray, Weights]]) -> tuple[np.ndarray, Weights]:
-    """The edges of a node, ascending, and their weights."""
-    if not parts:
-        return np.empty(0, np.int64), _NOTHING
-    edges = np.concatenate([own for own, _ in parts])
-    sizes = np.concatenate([np.diff(weights.indptr) for _, weights in parts])
-    features, values, bias = (np.concatenate([weights[n] for _, weights in parts]) for n in (1, 2, 3))
-    order = np.argsort(edges)
-    entries = np.argsort(np.repeat(edges, sizes), kind="stable")
-    indptr = np.concatenate([[0], np.cumsum(sizes[order])])
-    return edges[order], Weights(indptr, features[entries], values[entries], bias[order])
+def _visitors_of(visitors: sparse.csr_array, node: int) -> np.ndarray:
+    return visitors.indices[visitors.indptr[node] : visitors.indptr[node + 1]]
 
 
-def _starts(parts: list[np.ndarray]) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum([part.size for part in parts])]).astype(np.int64)
+def _holds_labels_alone(tree: LabelTree) -> np.ndarray:
+    """(n_nodes,) bool"""
+    node_of = np.repeat(np.arange(tree.n_nodes), np.diff(tree.first_edge))
+    return np.bincount(node_of, tree.target >= 0, minlength=tree.n_nodes) == 0
 
 
-def join_trees(trees: list[Chunks]) -> Chunks:
-    """Several trees as one set of chunks; nodes and edges are renumbered, the trees' arrays laid end to end.
+def _staying(one: Planted, node: int) -> list[Trained]:
+    """The node's edges to labels that stay as they are."""
+    if one.old is None:
+        return []
+    first, last = one.tree.edges(node)
+    target = one.tree.target[first:last]
+    edges = first + np.flatnonzero((target < 0) & ~one.old.again[~np.minimum(target, -1)])
+    return [(edges, one.old.kept(~one.tree.target[edges]))] if edges.size else []
 
-    The arrays are read-only, as those of a mapped model are, so that one compiled search serves both.
+
+def _predicted(own: Below, first: int, last: int, edges: np.ndarray, n_visitors: int) -> float:
+    """The cost of some edges of a node, in rows looked at: scans of all rows, then descents over working sets."""
+    rows = own.indptr[own.stop[last - 1]] - own.indptr[own.start[first]] + n_visitors
+    positives = (own.indptr[own.stop[edges]] - own.indptr[own.start[edges]]).sum()
+    return float(rows * (4 + edges.size / 4) + 40 * positives + 500 * edges.size)
+
+
+def _upper_parts(number: int, tree: LabelTree, own: Below) -> Iterator[_Part]:
+    for node in range(tree.n_nodes):
+        first, last = tree.edges(node)
+        edges = first + np.flatnonzero(tree.target[first:last] >= 0)
+        if edges.size:
+            yield _Part(number, node, edges, _predicted(own, first, last, edges, 0))
+
+
+def _label_parts(
+    number: int, one: Planted, own: Below, leaf: np.ndarray, visitors: sparse.csr_array | None
+) -> Iterator[_Part]:
+    chosen = one.tree.target < 0
+    if one.old is not None:
+        chosen[chosen] = one.old.again[~one.tree.target[chosen]]
+    came = np.zeros(one.tree.n_nodes, np.int64) if visitors is None else np.diff(visitors.indptr)
+    for node in range(one.tree.n_nodes):
+        first, last = one.tree.edges(node)
+        edges = first + np.flatnonzero(chosen[first:last])
+        if edges.size:
+            yield _Part(number, node, edges, _predicted(own, first, last, edges, int(came[node])))
+        elif leaf[node]:
+            yield _Part(number, node, edges, 0.0)
+
+
+def _cut(parts: list[_Part], is_leaf: list[np.ndarray]) -> list[Block]:
+    """Blocks of about the same cost: the same ones for every number of threads.
+
+    Nodes of labels are together in runs of neighbours, which can be packed at once. Other nodes may be cut.
     """
-    if len(trees) == 1:
-        return frozen(trees[0])
-    nodes = np.cumsum([0] + [tree.bits.size for tree in trees])
-    target = [
-        np.where(tree.target >= 0, tree.target + shift, tree.target) for tree, shift in zip(trees, nodes, strict=False)
-    ]
-    joined = {
-        "roots": nodes[:-1].astype(np.int32),
-        "target": np.concatenate(target).astype(np.int32),
-    }
-    for name in (
-        "first_edge",
-        "first_word",
-        "first_bucket",
-        "first_feature",
-        "first_run",
-        "first_child",
-        "first_weight",
-    ):
-        parts = [getattr(tree, name) for tree in trees]
-        ends = np.cumsum([0] + [int(part[-1]) for part in parts])
-        whole = np.concatenate([[0], *(part[1:] + end for part, end in zip(parts, ends, strict=False))])
-        joined[name] = whole.astype(parts[0].dtype)
-    for name in ("bias", "scale", "bits", "words", "ranks", "directory", "features", "runs", "children", "weights"):
-        joined[name] = np.concatenate([getattr(tree, name) for tree in trees])
-    return frozen(Chunks(**joined))
+    limit = sum(part.cost for part in parts) / _BLOCKS
+    blocks: list[Block] = []
+    filled = np.inf
+    for part in parts:
+        leaf = is_leaf[part.tree][part.node]
+        if not leaf and part.cost > limit:
+            size = max(_LEAST_EDGES, int(part.edges.size * limit / part.cost))
+            pieces = np.array_split(part.edges, -(-part.edges.size // size))
+            blocks += [[part._replace(edges=own, cost=part.cost * own.size / part.edges.size)] for own in pieces]
+            filled = np.inf
+            continue
+        before = blocks[-1][-1] if blocks else part
+        neighbours = before.tree == part.tree and is_leaf[before.tree][before.node] == leaf
+        if filled >= limit or not neighbours or (leaf and part.node != before.node + 1):
+            blocks.append([])
+            filled = 0.0
+        blocks[-1].append(part)
+        filled += part.cost
+    return blocks
+
+
+def _cost_of(block: Block) -> float:
+    return float(round(sum(part.cost for part in block)))
+
+
+def _upper_chunks(tree: LabelTree, trained: dict[int, list[Trained]], n_features: int) -> Chunks:
+    """The edges between nodes alone, for a search."""
+    nodes = (trained.get(node, []) for node in range(tree.n_nodes))
+    return join_trees([pack_nodes(tree, nodes, n_features)])

@@ -6,15 +6,19 @@ negatives. ``linear`` solves over all rows; ``trees`` over the rows that reach a
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.arrays import frozen
+from tailwise.kernels.arrays import frozen, read_only
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.sparse.csr import Csr
 
 LOSSES = ("squared_hinge", "hinge", "logistic")
+BYTES_A_VALUE = 8
+"""Of a sparse row: feature and value."""
+FEW_TIMES = 4
+"""Where a feature occurs fewer times on average, one label at a time costs less than sixteen side by side."""
 SQUARED_HINGE, HINGE, LOGISTIC = range(3)
 """The losses as kernels know them: their places in ``LOSSES``."""
 
@@ -34,6 +38,24 @@ class Rows(NamedTuple):
     """(n_local,) int32, ascending: the feature of X that a local number stands for"""
     weights: np.ndarray
     """(n_rows,) float32 > 0: how often each row counts; negatives cost this times ``Labels.negative_costs``"""
+
+
+class FarRows(NamedTuple):
+    """Rows that stay where they are, on disk: solvers read them in passes and copy what they need together."""
+
+    rows: Rows
+    """as always, but ``indices`` and ``data`` are those of all rows of X"""
+    starts: np.ndarray
+    """(n_rows,) int64: where each row begins there; it has as many values as ``rows.indptr`` says"""
+    memory: int
+    """how many bytes a solver may take for copies, working sets and weights"""
+
+    def near(self) -> Rows:
+        """The rows for solvers that know no passes: copied together, unless they are all rows of X."""
+        rows = self.rows
+        if np.array_equal(self.starts, rows.indptr[:-1]):
+            return rows
+        return _copied(self.starts, Csr(*rows[:3]), rows.features.shape[0], rows.weights)
 
 
 class Labels(NamedTuple):
@@ -115,12 +137,19 @@ class Options(NamedTuple):
     """of the order in which coordinates are visited"""
 
 
-def pack_rows(X: Csr, n_features: int, rows: np.ndarray | None = None, weights: np.ndarray | None = None) -> Rows:
-    """The rows of X (or those numbered by ``rows``) made ready for solvers.
+def pack_rows(
+    X: Csr,
+    n_features: int,
+    rows: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
+    memory: int | None = None,
+) -> Any:
+    """The rows of X (or those numbered by ``rows``) made ready for solvers: :class:`Rows`.
 
     With ``rows=None`` nothing is copied and all ``n_features`` are kept; otherwise the chosen rows are copied
     with their features renumbered, in O(their non-zeros + n_features). ``weights`` stand beside the packed rows; None
-    counts each once.
+    counts each once. Rows that take more than ``memory`` bytes, if that is given, are left where they are:
+    :class:`FarRows`.
 
     >>> from tailwise.kernels.sparse.csr import csr_parts
     >>> X = csr_parts(Csr(np.array([0, 1, 3]), np.array([4, 1, 9]), np.ones(3)))
@@ -128,46 +157,55 @@ def pack_rows(X: Csr, n_features: int, rows: np.ndarray | None = None, weights: 
     >>> packed.indices, packed.features
     (array([0, 1], dtype=int32), array([1, 9], dtype=int32))
     """
-    n_rows = X.indptr.shape[0] - 1 if rows is None else rows.shape[0]
-    weights = np.ones(n_rows, np.float32) if weights is None else weights.astype(np.float32)
     if rows is None:
-        return frozen(Rows(*X, _squares(X.indptr, X.data), np.arange(n_features, dtype=np.int32), weights))
-    indptr, indices, data, squares, features = _gather(X, n_features, rows.astype(np.int64, copy=False))
-    return frozen(Rows(indptr, indices, data, squares, features, weights))
+        starts, indptr = X.indptr[:-1], X.indptr
+    else:
+        starts = X.indptr[rows]
+        indptr = np.append(0, np.cumsum(X.indptr[rows + 1] - starts))
+    weights = np.ones(starts.shape[0], np.float32) if weights is None else weights.astype(np.float32)
+    far = memory is not None and BYTES_A_VALUE * indptr[-1] > memory
+    if rows is None or far:
+        features = np.arange(n_features, dtype=np.int32)
+        whole = frozen(Rows(indptr, X.indices, X.data, _squares(starts, indptr, X.data), features, weights))
+        return FarRows(whole, read_only(starts), int(memory or 0)) if far else whole
+    return _copied(starts, X._replace(indptr=indptr), n_features, weights)
+
+
+def _copied(starts: np.ndarray, X: Csr, n_features: int, weights: np.ndarray) -> Rows:
+    """The rows that begin at ``starts`` of X, as long as its ``indptr`` says, copied together."""
+    indices, data, squares, features = _gather(starts, *X, n_features)
+    return frozen(Rows(X.indptr, indices, data, squares, features, weights))
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _squares(indptr, data):
-    squares = np.zeros(indptr.shape[0] - 1, np.float32)
+def _squares(starts, indptr, data):
+    squares = np.zeros(starts.shape[0], np.float32)
     for row in range(squares.shape[0]):
         total = 0.0
-        for a in range(indptr[row], indptr[row + 1]):
+        for a in range(starts[row], starts[row] + indptr[row + 1] - indptr[row]):
             total += np.float64(data[a]) * np.float64(data[a])
         squares[row] = total
     return squares
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _gather(X, n_features, rows):
-    new_indptr = np.zeros(rows.shape[0] + 1, np.int64)
+def _gather(starts, indptr, indices, data, n_features):
     used = np.zeros(n_features, np.bool_)
-    for i in range(rows.shape[0]):
-        start, stop = X.indptr[rows[i]], X.indptr[rows[i] + 1]
-        new_indptr[i + 1] = new_indptr[i] + stop - start
-        for a in range(start, stop):
-            used[np.uint64(X.indices[a])] = True
+    for i in range(starts.shape[0]):
+        for a in range(starts[i], starts[i] + indptr[i + 1] - indptr[i]):
+            used[np.uint64(indices[a])] = True
     features = np.flatnonzero(used).astype(np.int32)
     local = np.empty(n_features, np.int32)
     for number in range(features.shape[0]):
         local[features[number]] = number
-    new_indices = np.empty(new_indptr[-1], np.int32)
-    new_data = np.empty(new_indptr[-1], np.float32)
-    for i in range(rows.shape[0]):
-        shift = new_indptr[i] - X.indptr[rows[i]]
-        for a in range(X.indptr[rows[i]], X.indptr[rows[i] + 1]):
-            new_indices[a + shift] = local[np.uint64(X.indices[a])]
-            new_data[a + shift] = X.data[a]
-    return new_indptr, new_indices, new_data, _squares(new_indptr, new_data), features
+    new_indices = np.empty(indptr[-1], np.int32)
+    new_data = np.empty(indptr[-1], np.float32)
+    for i in range(starts.shape[0]):
+        shift = starts[i] - indptr[i]
+        for a in range(indptr[i], indptr[i + 1]):
+            new_indices[a] = local[np.uint64(indices[a + shift])]
+            new_data[a] = data[a + shift]
+    return new_indices, new_data, _squares(indptr[:-1], indptr, new_data), features
 
 
 @njit(nogil=True, cache=True, boundscheck=False)

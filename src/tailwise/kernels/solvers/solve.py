@@ -7,7 +7,18 @@ import numpy as np
 from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.l1 import solve_l1
 from tailwise.kernels.solvers.logistic import solve_logistic
-from tailwise.kernels.solvers.problems import LOSSES, NO_START, Labels, Options, Rows, Start, Weights
+from tailwise.kernels.solvers.passes import solve_svm_in_passes
+from tailwise.kernels.solvers.problems import (
+    FEW_TIMES,
+    LOSSES,
+    NO_START,
+    FarRows,
+    Labels,
+    Options,
+    Rows,
+    Start,
+    Weights,
+)
 from tailwise.kernels.solvers.svm import solve_svm
 from tailwise.kernels.sparse.columns import Columns
 
@@ -19,42 +30,51 @@ whose slope never exceeds 1."""
 DEFAULTS = Options()
 
 
-def solve_block(rows: Rows, labels: Labels, options: Options = DEFAULTS, start: Start = NO_START) -> Weights:
+def solve_block(rows: Rows | FarRows, labels: Labels, options: Options = DEFAULTS, start: Start = NO_START) -> Weights:
     """Solve one linear problem a label over shared rows: ``min ½|w|² + l1|w|₁ + ½v² + Σ_i C_i loss(z_i (w·x_i + b))``.
 
-    A pure function that releases the GIL: call it for blocks of labels (a few hundred) or for the children of a
-    tree node, from as many threads as wanted. ``rows`` comes from :func:`pack_rows` once and serves every block.
-    A label's result does not depend on the other labels of the block. Labels may have no positive row, or
-    every row.
+        A pure function that releases the GIL: call it for blocks of labels (a few hundred) or for the children of a
+        tree node, from as many threads as wanted. ``rows`` comes from :func:`pack_rows` once and serves every block.
+        A label's result does not depend on the other labels of the block. Labels may have no positive row, or
+        every row.
 
-    Parameters
-    ----------
-    rows : Rows
-        The rows, packed; may be read-only.
-    labels : Labels
-        For each label the *positions* in ``rows`` (not row numbers of X) of its positives, ascending, the C of each
-        positive, and the C of all its negatives.
-    options : Options
-        Loss, penalty, accuracy, pruning.
-    start : Start
-        Old solutions to begin from; the logistic loss begins anew whatever it says.
+        Parameters
+        ----------
+        rows : Rows or FarRows
+            The rows, packed; may be read-only. The result does not depend on where they are.
+        labels : Labels
+            For each label the *positions* in ``rows`` (not row numbers of X) of its positives, ascending, the C of each
+            positive, and the C of all its negatives.
+        options : Options
+            Loss, penalty, accuracy, pruning.
+        start : Start
+            Old solutions to begin from; the logistic loss begins anew whatever it says.
 
-    Returns
-    -------
-    Weights
-        Feature numbers of X (not local ones), ascending within a label, and their values; biases.
+        Returns
+        -------
+        Weights
+            Feature numbers of X (not local ones), ascending within a label, and their values; biases.
 
-    Examples
-    --------
-    >>> from tailwise.kernels.solvers.problems import pack_rows
-    >>> from tailwise.kernels.sparse.csr import Csr, csr_parts
-    >>> rows = pack_rows(csr_parts(Csr(np.array([0, 1, 2]), np.array([0, 1]), np.array([1.0, 1.0]))), 2)
-    >>> labels = Labels(np.array([0, 1]), np.array([0]), np.ones(1, np.float32), np.ones(1, np.float32))
-    >>> solve_block(rows, labels, Options(tol=1e-4)).features
-    array([0, 1], dtype=int32)
+        Examples
+        --------
+        >>> from tailwise.kernels.solvers.passes import solve_svm_in_passes
+    from tailwise.kernels.solvers.problems import pack_rows
+        >>> from tailwise.kernels.sparse.csr import Csr, csr_parts
+        >>> rows = pack_rows(csr_parts(Csr(np.array([0, 1, 2]), np.array([0, 1]), np.array([1.0, 1.0]))), 2)
+        >>> labels = Labels(np.array([0, 1]), np.array([0]), np.ones(1, np.float32), np.ones(1, np.float32))
+        >>> solve_block(rows, labels, Options(tol=1e-4)).features
+        array([0, 1], dtype=int32)
     """
     if options.loss not in LOSSES:
         raise ValueError(f"loss={options.loss!r} is not one of {', '.join(map(repr, LOSSES))}")
+    if isinstance(rows, FarRows):
+        often = rows.rows.indptr[-1] >= FEW_TIMES * rows.rows.features.shape[0]
+        if often and options.loss != "logistic" and not options.l1 and not start.bias.size:
+            return _joined(
+                rows.rows,
+                solve_svm_in_passes(rows.rows, rows.starts, _plain(labels), _compiled(options, -1.0), rows.memory),
+            )
+        rows = rows.near()
     if options.loss != "logistic":
         return _joined(rows, solve_svm(rows, _plain(labels), _local(rows, start), _compiled(options, -1.0)))
     if options.l1:

@@ -21,13 +21,11 @@ import numpy as np
 
 from tailwise.kernels.arrays import grown
 from tailwise.kernels.compilation import njit
-from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
-from tailwise.kernels.solvers.problems import SQUARED_HINGE, has_start
+from tailwise.kernels.solvers.problems import FEW_TIMES, SQUARED_HINGE, has_start
+from tailwise.kernels.solvers.sweeps import _descend, _dot, _where_they_lie
 
-_FAST = {"contract", "nsz", "reassoc", "arcp"}
 _NEGATIVES_TO_START = 64
-_SWEEPS = 5
 _NEWCOMERS = 256
 _BINS = 256
 _RESUMED = -1
@@ -35,10 +33,12 @@ _RESUMED = -1
 
 
 class _Lanes(NamedTuple):
-    """The labels being solved: weights side by side, and what is known of each."""
+    """The labels being solved, sixteen or one: their weights, and what is known of each."""
 
     weights: np.ndarray
-    """(n_features * 16,) float32"""
+    """(n_lanes, n_features) float32"""
+    side_by_side: np.ndarray
+    """(n_features * 16,) float32: the same feature by feature while rows are scanned; empty for a single lane"""
     bias: np.ndarray
     """(16,) float32"""
     label: np.ndarray
@@ -76,8 +76,10 @@ def solve_svm(rows, labels, start, options):
     """
     n_labels = labels.indptr.shape[0] - 1
     n_rows, n_features = rows.squares.shape[0], rows.features.shape[0]
+    n_lanes = 1 if rows.indices.shape[0] < FEW_TIMES * n_features else LANES
     lanes = _Lanes(
-        zero_lanes(n_features),
+        np.zeros((n_lanes, n_features), np.float32),
+        zero_lanes(n_features if n_lanes > 1 else 0),
         np.zeros(LANES, np.float32),
         np.full(LANES, -1, np.int64),
         np.zeros(LANES, np.int64),
@@ -85,15 +87,16 @@ def solve_svm(rows, labels, start, options):
         np.zeros(n_rows, np.uint16),
         np.zeros(LANES, np.float32),
     )
-    sets = _make_sets(_NEWCOMERS)
-    scores = np.empty(n_rows * LANES, np.float32)
-    dense = np.zeros((2 if options.l1 > 0 else 1, n_features), np.float32)
+    sets = _make_sets(n_lanes, _NEWCOMERS)
+    near = _where_they_lie()
+    scores = np.empty((n_rows, n_lanes), np.float32)
+    unsoft = np.zeros(n_features if options.l1 > 0 else 0, np.float32)
     begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
     bias = np.empty(n_labels, np.float32)
     features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
     next_label = done = used = 0
     while True:
-        for lane in range(LANES):
+        for lane in range(n_lanes):
             while True:
                 label = lanes.label[lane]
                 if label >= 0 and (lanes.error[lane] <= options.tol or lanes.rounds[lane] >= options.max_rounds):
@@ -115,43 +118,66 @@ def solve_svm(rows, labels, start, options):
                         break
                     lanes.rounds[lane] = 0
                     lanes.bias[lane] = options.bias_centre
-                    sets = _roomier(sets, 2 * (labels.indptr[label + 1] - labels.indptr[label]) + _NEGATIVES_TO_START)
+                    sets = _roomier(
+                        sets, lanes.size, 2 * (labels.indptr[label + 1] - labels.indptr[label]) + _NEGATIVES_TO_START
+                    )
                     _start(rows, labels, label, lanes, lane, sets)
-                _descend(rows, lanes, lane, sets, dense, options)
+                _descend(rows, lanes, lane, sets, unsoft, options, near)
                 _settle(rows, lanes, lane, sets, labels.negative_costs[label])
                 # The last descent needs no scan after it: the lane takes its next label at once.
                 if lanes.rounds[lane] < options.max_rounds:
                     break
         if done == n_labels:
             return begin, count, features, values, bias
-        for row in range(n_rows):
-            here = scores[row * LANES : row * LANES + LANES]
-            for lane in range(LANES):
-                here[lane] = lanes.bias[lane]
-            dot_lanes(lanes.weights, rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1], here)
-        for lane in range(LANES):
+        _scan(rows, lanes, scores)
+        for lane in range(n_lanes):
             if lanes.label[lane] >= 0 and lanes.rounds[lane] == _RESUMED:
-                sets = _roomier(sets, _count_losses(labels, lanes, lane, scores))
+                sets = _roomier(sets, lanes.size, _count_losses(labels, lanes, lane, scores))
                 _adopt(rows, labels, start, lanes, lane, sets, scores, options)
             elif lanes.label[lane] >= 0:
-                sets = _roomier(sets, 3 * lanes.size[lane] + _NEWCOMERS)
+                sets = _roomier(sets, lanes.size, 3 * lanes.size[lane] + _NEWCOMERS)
                 _admit(rows, lanes, lane, sets, scores, labels.negative_costs[lanes.label[lane]])
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _make_sets(capacity):
-    shape = (LANES, capacity)
+def _scan(rows, lanes, scores):
+    """The scores of all rows by all lanes, into ``scores`` (n_rows, n_lanes)."""
+    if lanes.weights.shape[0] == 1:
+        weights = lanes.weights[0]
+        for row in range(scores.shape[0]):
+            total = _dot(weights, rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1])
+            scores[row, 0] = total + lanes.bias[0]
+        return
+    _put_side_by_side(lanes)
+    for row in range(scores.shape[0]):
+        here = scores[row]
+        for lane in range(LANES):
+            here[lane] = lanes.bias[lane]
+        dot_lanes(lanes.side_by_side, rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1], here)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _put_side_by_side(lanes):
+    for feature in range(lanes.weights.shape[1]):
+        for lane in range(LANES):
+            lanes.side_by_side[np.uint64(feature * LANES + lane)] = lanes.weights[np.uint64(lane), np.uint64(feature)]
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _make_sets(n_lanes, capacity):
+    shape = (n_lanes, capacity)
     return _Sets(np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape, np.float32))
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _roomier(sets, capacity):
-    used = sets.rows.shape[1]
-    if capacity <= used:
+def _roomier(sets, sizes, capacity):
+    """Working sets with room for ``capacity`` rows each; what is not used yet takes no memory."""
+    if capacity <= sets.rows.shape[1]:
         return sets
-    new = _make_sets(max(capacity, 2 * used))
-    for lane in range(LANES):
-        for n in range(used):
+    n_lanes = sets.rows.shape[0]
+    new = _make_sets(n_lanes, max(capacity, 2 * sets.rows.shape[1]))
+    for lane in range(n_lanes):
+        for n in range(sizes[lane]):
             new.rows[lane, n] = sets.rows[lane, n]
             new.costs[lane, n] = sets.costs[lane, n]
             new.alphas[lane, n] = sets.alphas[lane, n]
@@ -161,8 +187,9 @@ def _roomier(sets, capacity):
 @njit(nogil=True, cache=True, boundscheck=False)
 def _take(lanes, lane, prune, features, values, used):
     at = used
-    for feature in range(lanes.weights.shape[0] // LANES):
-        weight = lanes.weights[np.uint64(feature * LANES + lane)]
+    weights = lanes.weights[lane]
+    for feature in range(weights.shape[0]):
+        weight = weights[np.uint64(feature)]
         if abs(weight) >= prune and weight != 0:
             features[at] = feature
             values[at] = weight
@@ -175,15 +202,15 @@ def _forget(lanes, lane, sets):
     others = np.uint16(0xFFFF ^ (1 << lane))
     for n in range(lanes.size[lane]):
         lanes.member[sets.rows[lane, n]] &= others
-    for a in range(lane, lanes.weights.shape[0], LANES):
-        lanes.weights[np.uint64(a)] = 0
+    lanes.weights[lane] = 0
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def _resume(start, label, lanes, lane):
     """The label's old weights and bias; its working set waits for the next scan."""
+    weights = lanes.weights[lane]
     for a in range(start.indptr[label], start.indptr[label + 1]):
-        lanes.weights[np.uint64(start.features[a] * LANES + lane)] = start.values[a]
+        weights[np.uint64(start.features[a])] = start.values[a]
     lanes.bias[lane] = start.bias[label]
     lanes.rounds[lane] = _RESUMED
     lanes.error[lane] = np.inf
@@ -196,7 +223,7 @@ def _count_losses(labels, lanes, lane, scores):
     label = lanes.label[lane]
     size = labels.indptr[label + 1] - labels.indptr[label]
     for row in range(lanes.member.shape[0]):
-        size += scores[np.uint64(row * LANES + lane)] > -1
+        size += scores[np.uint64(row), np.uint64(lane)] > -1
     return size
 
 
@@ -216,14 +243,14 @@ def _adopt(rows, labels, start, lanes, lane, sets, scores, options):
         lanes.member[row] |= bit
         size += 1
     for row in range(lanes.member.shape[0]):
-        if scores[np.uint64(row * LANES + lane)] > -1 and not lanes.member[row] & bit:
+        if scores[np.uint64(row), np.uint64(lane)] > -1 and not lanes.member[row] & bit:
             sets.rows[lane, size] = row
             sets.costs[lane, size] = -labels.negative_costs[label] * rows.weights[row]
             lanes.member[row] |= bit
             size += 1
     for n in range(size):
         row, cost = sets.rows[lane, n], sets.costs[lane, n]
-        score = scores[np.uint64(row * LANES + lane)]
+        score = scores[np.uint64(row), np.uint64(lane)]
         slack = 1 - score if cost > 0 else 1 + score
         alpha = np.float32(0)
         if row < start.n_known[label] and slack > 0:
@@ -237,22 +264,22 @@ def _adopt(rows, labels, start, lanes, lane, sets, scores, options):
 @njit(nogil=True, cache=True, boundscheck=False)
 def _weigh(rows, lanes, lane, sets, options):
     """Weights and bias from the α of a working set, scaled; with L1 unscaled, for descent makes those anew."""
-    for a in range(lane, lanes.weights.shape[0], LANES):
-        lanes.weights[np.uint64(a)] = 0
+    weights = lanes.weights[lane]
+    weights[:] = 0
     total = gain = square = 0.0
     for n in range(lanes.size[lane]):
         row, cost, alpha = sets.rows[lane, n], sets.costs[lane, n], sets.alphas[lane, n]
         if alpha > 0:
             step = alpha if cost > 0 else -alpha
             for a in range(np.uint64(rows.indptr[row]), np.uint64(rows.indptr[row + 1])):
-                lanes.weights[np.uint64(rows.indices[a]) * np.uint64(LANES) + np.uint64(lane)] += step * rows.data[a]
+                weights[np.uint64(rows.indices[a])] += step * rows.data[a]
             total += step
             gain += alpha - step * options.bias_centre
             square += alpha * alpha / (2 * abs(cost)) if options.loss == SQUARED_HINGE else 0.0
     scale_squared = options.bias_scale * options.bias_scale
     square += scale_squared * total * total
-    for a in range(lane, lanes.weights.shape[0], LANES):
-        square += lanes.weights[np.uint64(a)] * lanes.weights[np.uint64(a)]
+    for feature in range(weights.shape[0]):
+        square += weights[np.uint64(feature)] * weights[np.uint64(feature)]
     share = np.float32(1)
     if options.l1 == 0 and square > 0:
         share = np.float32(max(0.0, gain / square))
@@ -260,8 +287,8 @@ def _weigh(rows, lanes, lane, sets, options):
             share = min(share, np.float32(1))
     for n in range(lanes.size[lane]):
         sets.alphas[lane, n] *= share
-    for a in range(lane, lanes.weights.shape[0], LANES):
-        lanes.weights[np.uint64(a)] *= share
+    for feature in range(weights.shape[0]):
+        weights[np.uint64(feature)] *= share
     lanes.bias[lane] = options.bias_centre + scale_squared * total * share
 
 
@@ -290,103 +317,6 @@ def _start(rows, labels, label, lanes, lane, sets):
     lanes.size[lane] = size
 
 
-@njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
-def _dot(weights, indices, data, start, stop):
-    total = np.float32(0)
-    for a in range(np.uint64(start), np.uint64(stop)):
-        total += data[a] * weights[np.uint64(indices[a])]
-    return total
-
-
-@njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
-def _add(weights, indices, data, start, stop, step):
-    for a in range(np.uint64(start), np.uint64(stop)):
-        weights[np.uint64(indices[a])] += step * data[a]
-
-
-@njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
-def _add_soft(dense, l1, indices, data, start, stop, step):
-    for a in range(np.uint64(start), np.uint64(stop)):
-        feature = np.uint64(indices[a])
-        moved = dense[1, feature] + step * data[a]
-        dense[1, feature] = moved
-        dense[0, feature] = max(moved - l1, np.float32(0)) + min(moved + l1, np.float32(0))
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _descend(rows, lanes, lane, sets, dense, options):
-    """Coordinate descent over one working set, with LIBLINEAR's shrinking."""
-    for feature in range(dense.shape[1]):
-        dense[0, feature] = lanes.weights[np.uint64(feature * LANES + lane)]
-    members, costs, alphas = sets.rows[lane], sets.costs[lane], sets.alphas[lane]
-    size = active = lanes.size[lane]
-    l1 = np.float32(options.l1)
-    if l1 > 0:
-        for feature in range(dense.shape[1]):
-            dense[1, feature] = 0
-        for n in range(size):
-            row = members[n]
-            step = alphas[n] if costs[n] > 0 else -alphas[n]
-            if step != 0:
-                _add(dense[1], rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1], step)
-    order = np.arange(size)
-    scale_squared = np.float32(options.bias_scale * options.bias_scale)
-    bias = lanes.bias[lane]
-    squared = options.loss == SQUARED_HINGE
-    state = shuffle_state(options.seed)
-    error = np.inf
-    high_bar, low_bar = np.inf, -np.inf
-    for _ in range(min(_SWEEPS, options.max_sweeps) if lanes.rounds[lane] < 2 else options.max_sweeps):
-        highest, lowest = -np.inf, np.inf
-        state = shuffle(order, active, state)
-        n = 0
-        while n < active:
-            at = order[n]
-            row, cost, alpha = members[at], costs[at], alphas[at]
-            start, stop = rows.indptr[row], rows.indptr[row + 1]
-            sign = np.float32(1) if cost > 0 else np.float32(-1)
-            gradient = sign * (_dot(dense[0], rows.indices, rows.data, start, stop) + bias) - np.float32(1)
-            curvature = rows.squares[row] + scale_squared
-            upper = abs(cost)
-            if squared:
-                half = np.float32(0.5) / upper
-                gradient += half * alpha
-                curvature += half
-                upper = np.float32(np.inf)
-            projected = gradient
-            if alpha <= 0:
-                projected = min(gradient, np.float32(0))
-            elif alpha >= upper:
-                projected = max(gradient, np.float32(0))
-            if (alpha <= 0 and gradient > high_bar) or (alpha >= upper and gradient < low_bar):
-                active -= 1
-                order[n], order[active] = order[active], order[n]
-                continue
-            n += 1
-            highest, lowest = max(highest, projected), min(lowest, projected)
-            if abs(projected) > 1e-6 and curvature > 0:
-                alphas[at] = min(max(alpha - gradient / curvature, np.float32(0)), upper)
-                step = (alphas[at] - alpha) * sign
-                if l1 > 0:
-                    _add_soft(dense, l1, rows.indices, rows.data, start, stop, step)
-                else:
-                    _add(dense[0], rows.indices, rows.data, start, stop, step)
-                bias += step * scale_squared
-        error = highest - lowest
-        if error <= options.tol and active == size:
-            break
-        if error <= options.tol:
-            active = size
-            high_bar, low_bar = np.inf, -np.inf
-        else:
-            high_bar = highest if highest > 0 else np.inf
-            low_bar = lowest if lowest < 0 else -np.inf
-    lanes.error[lane] = error
-    lanes.bias[lane] = bias
-    for feature in range(dense.shape[1]):
-        lanes.weights[np.uint64(feature * LANES + lane)] = dense[0, feature]
-
-
 @njit(nogil=True, cache=True, boundscheck=False)
 def _settle(rows, lanes, lane, sets, cost):
     """After a descent negatives with α = 0 leave the set, and the others cost what they should."""
@@ -405,6 +335,21 @@ def _settle(rows, lanes, lane, sets, cost):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
+def _bin_of(violation):
+    return min(np.int64(violation * 128), _BINS - 1)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _lowest_bin(counts, room):
+    """The bin from which violators are admitted, so that they are ``room`` or more, if so many are; and how many."""
+    total, lowest = 0, _BINS
+    while lowest > 0 and total < room:
+        lowest -= 1
+        total += counts[lowest]
+    return lowest, total
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
 def _admit(rows, lanes, lane, sets, scores, cost):
     """The highest-scoring violators join the working set, at most about 256 + twice its size at a time.
 
@@ -415,21 +360,18 @@ def _admit(rows, lanes, lane, sets, scores, cost):
     counts = np.zeros(_BINS, np.int64)
     worst = np.float32(0)
     for row in range(n_rows):
-        violation = scores[np.uint64(row * LANES + lane)] + np.float32(1)
+        violation = scores[np.uint64(row), np.uint64(lane)] + np.float32(1)
         if violation > 0 and not lanes.member[row] & bit:
-            counts[min(np.int64(violation * 128), _BINS - 1)] += 1
+            counts[_bin_of(violation)] += 1
             worst = max(worst, violation)
     lanes.error[lane] = max(worst, lanes.error[lane] if lanes.rounds[lane] > 1 else np.float32(np.inf))
     room = _NEWCOMERS + 2 * lanes.size[lane]
-    total, lowest = 0, _BINS
-    while lowest > 0 and total < room:
-        lowest -= 1
-        total += counts[lowest]
+    lowest, total = _lowest_bin(counts, room)
     size = lanes.size[lane]
     left = min(total, room)
     for row in range(n_rows):
-        violation = scores[np.uint64(row * LANES + lane)] + np.float32(1)
-        if violation > 0 and not lanes.member[row] & bit and min(np.int64(violation * 128), _BINS - 1) >= lowest:
+        violation = scores[np.uint64(row), np.uint64(lane)] + np.float32(1)
+        if violation > 0 and not lanes.member[row] & bit and _bin_of(violation) >= lowest:
             if left == 0:
                 return
             sets.rows[lane, size], sets.costs[lane, size] = row, -cost * rows.weights[row]

@@ -107,82 +107,88 @@ def hash_feature(feature):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def pack_chunk(solved, n_features):
+def pack_chunk(solved, scratch):
     """One node's :class:`Chunk` from the :class:`Weights` of its children, which may be read-only.
 
-    The arrays are the chunk's own. Time O(weights + n_features).
+    The arrays are the chunk's own. ``scratch`` (2, n_features) int64 is written; it is zero before and after, so that
+    it serves many nodes in time O(weights), and O(n_features / 64) for those that have a bitmap.
     """
     n_children = solved.indptr.shape[0] - 1
     scale = np.zeros(n_children, np.float32)
-    count = np.zeros(n_features, np.int64)
+    count, at = scratch[0], scratch[1]
+    touched = np.empty(min(solved.indptr[n_children], count.shape[0]), np.int32)
+    n_places = 0
     for child in range(n_children):
         largest = np.float32(0)
         for a in range(solved.indptr[child], solved.indptr[child + 1]):
             largest = max(largest, abs(solved.values[a]))
-            count[solved.features[a]] += 1
+            feature = np.uint64(solved.features[a])
+            if count[feature] == 0:
+                touched[n_places] = feature
+                n_places += 1
+            count[feature] += 1
         scale[child] = largest / np.float32(FULL_SCALE)
-    bits, words, ranks, directory, own_features = _index(count)
-    n_places = own_features.shape[0]
+    bits, words, ranks, directory, own_features = _index(touched[:n_places], count.shape[0])
     dense = 2 * n_places * n_children <= 4 * solved.indptr[n_children] + 4 * (n_places + 1)
     runs = np.zeros(0 if dense else n_places + 1, np.uint32)
     children = np.empty(0 if dense else solved.indptr[n_children], np.uint16)
     weights = np.zeros(n_places * n_children if dense else solved.indptr[n_children], np.int16)
-    at = np.zeros(n_features, np.int64)
     for place in range(n_places):
+        feature = np.uint64(own_features[place])
         if dense:
-            at[own_features[place]] = place * n_children
+            at[feature] = place * n_children
         else:
-            at[own_features[place]] = runs[place]
-            runs[place + 1] = runs[place] + np.uint32(count[own_features[place]])
+            at[feature] = runs[place]
+            runs[place + 1] = runs[place] + np.uint32(count[feature])
     for child in range(n_children):
         inverse = 1 / scale[child] if scale[child] > 0 else np.float32(0)
         for a in range(solved.indptr[child], solved.indptr[child + 1]):
+            feature = np.uint64(solved.features[a])
             weight = np.int16(np.rint(solved.values[a] * inverse))
             if dense:
-                weights[at[solved.features[a]] + child] = weight
+                weights[at[feature] + child] = weight
             else:
-                weights[at[solved.features[a]]] = weight
-                children[at[solved.features[a]]] = child
-                at[solved.features[a]] += 1
+                weights[at[feature]] = weight
+                children[at[feature]] = child
+                at[feature] += 1
+    for place in range(n_places):
+        count[own_features[place]] = at[own_features[place]] = 0
     features_kept = own_features[: 0 if bits == BITMAP else n_places]
     return Chunk(scale, bits, words, ranks, directory, features_kept, runs, children, weights)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _index(count):
-    """``(bits, words, ranks, directory, features by place)`` of the features whose count is positive."""
-    n_features = count.shape[0]
-    n_used = 0
-    for feature in range(n_features):
-        n_used += count[feature] > 0
+def _index(used, n_features):
+    """``(bits, words, ranks, directory, features by place)`` of the ``used`` features, which come in any order."""
+    n_used = used.shape[0]
     bits = 0
     while (2 << bits) < n_used:
         bits += 1
-    used = np.empty(n_used, np.int32)
+    by_place = np.empty(n_used, np.int32)
     n_words = (n_features + 63) // 64
+    one = np.uint64(1)
     if 12 * n_words <= 4 * (n_used + (1 << bits) + 1):
         words = np.zeros(n_words, np.uint64)
         ranks = np.zeros(n_words, np.uint32)
+        for feature in used:
+            words[feature // 64] |= one << np.uint64(feature % 64)
         place = 0
-        for feature in range(n_features):
-            if feature % 64 == 0:
-                ranks[feature // 64] = place
-            if count[feature] > 0:
-                used[place] = feature
-                place += 1
-                words[feature // 64] |= np.uint64(1) << np.uint64(feature % 64)
-        return BITMAP, words, ranks, np.zeros(0, np.uint32), used
+        for word in range(n_words):
+            ranks[word] = place
+            for bit in range(64 if words[word] else 0):
+                if words[word] >> np.uint64(bit) & one:
+                    by_place[place] = 64 * word + bit
+                    place += 1
+        return BITMAP, words, ranks, np.zeros(0, np.uint32), by_place
     shift = np.uint64(32 - bits)
     directory = np.zeros((1 << bits) + 1, np.uint32)
-    for feature in range(n_features):
-        if count[feature] > 0:
-            directory[np.int64(hash_feature(feature) >> shift) + 1] += np.uint32(1)
+    for feature in used:
+        directory[np.int64(hash_feature(feature) >> shift) + 1] += np.uint32(1)
     for bucket in range(1 << bits):
         directory[bucket + 1] += directory[bucket]
     fill = directory.copy()
-    for feature in range(n_features):
-        if count[feature] > 0:
-            bucket = np.int64(hash_feature(feature) >> shift)
-            used[fill[bucket]] = feature
-            fill[bucket] += np.uint32(1)
-    return bits, np.zeros(0, np.uint64), np.zeros(0, np.uint32), directory, used
+    for feature in used:
+        bucket = np.int64(hash_feature(feature) >> shift)
+        by_place[fill[bucket]] = feature
+        fill[bucket] += np.uint32(1)
+    return bits, np.zeros(0, np.uint64), np.zeros(0, np.uint32), directory, by_place

@@ -1,0 +1,103 @@
+"""From the classifiers of nodes to a model's chunks: nodes packed one by one, runs of them laid end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tailwise.kernels.arrays import frozen
+from tailwise.kernels.solvers.problems import Weights
+from tailwise.kernels.trees.chunks import Chunks, pack_chunk
+from tailwise.trees.structure import LabelTree
+
+_STARTS = ("first_edge", "first_word", "first_bucket", "first_feature", "first_run", "first_child", "first_weight")
+_ARRAYS = ("bias", "scale", "bits", "words", "ranks", "directory", "features", "runs", "children", "weights")
+_NOTHING = Weights(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
+
+Trained = tuple[np.ndarray, Weights]
+"""Some of the edges of a node, and their classifiers."""
+
+
+def pack_nodes(tree: LabelTree, nodes: Iterable[list[Trained]], n_features: int) -> Chunks:
+    """The chunks of some nodes of ``tree``: of each the classifiers of all its edges, or of some, in any order."""
+    scratch = np.zeros((2, n_features), np.int64)
+    packed: list[tuple[Any, ...]] = []
+    for parts in nodes:
+        own, weights = _in_order(parts)
+        packed.append((own, weights.bias, *pack_chunk(weights, scratch)))
+    columns: list[list[Any]] = [list(column) for column in zip(*packed, strict=True)]
+    packed.clear()
+    edges, biases, scale, bits, words, ranks, directory, places, runs, children, entries = columns
+    return Chunks(
+        roots=np.zeros(1, np.int32),
+        first_edge=_starts(edges).astype(np.int32),
+        target=tree.target[np.concatenate(edges)],
+        bias=np.concatenate(biases),
+        scale=np.concatenate(scale),
+        bits=np.array(bits, np.uint8),
+        first_word=_starts(words),
+        words=np.concatenate(words),
+        ranks=np.concatenate(ranks),
+        first_bucket=_starts(directory),
+        directory=np.concatenate(directory),
+        first_feature=_starts(places),
+        features=np.concatenate(places),
+        first_run=_starts(runs),
+        runs=np.concatenate(runs),
+        first_child=_starts(children),
+        children=np.concatenate(children),
+        first_weight=_starts(entries),
+        weights=np.concatenate(entries),
+    )
+
+
+def join_nodes(runs: list[Chunks]) -> Chunks:
+    """The chunks of one tree from those of runs of its nodes, in order."""
+    return _joined(runs, np.zeros(1, np.int32), [run.target for run in runs])
+
+
+def join_trees(trees: list[Chunks]) -> Chunks:
+    """Several trees as one set of chunks; nodes and edges are renumbered, the trees' arrays laid end to end.
+
+    The arrays are read-only, as those of a mapped model are, so that one compiled search serves both.
+    """
+    if len(trees) == 1:
+        return frozen(trees[0])
+    nodes = np.cumsum([0] + [tree.bits.size for tree in trees])
+    target = [
+        np.where(tree.target >= 0, tree.target + shift, tree.target) for tree, shift in zip(trees, nodes, strict=False)
+    ]
+    return frozen(_joined(trees, nodes[:-1].astype(np.int32), target))
+
+
+def _joined(parts: list[Chunks], roots: np.ndarray, target: list[np.ndarray]) -> Chunks:
+    joined = {"roots": roots, "target": np.concatenate(target).astype(np.int32)}
+    for name in _STARTS:
+        starts = [getattr(part, name) for part in parts]
+        ends = np.cumsum([0] + [int(own[-1]) for own in starts])
+        whole = np.concatenate([[0], *(own[1:] + end for own, end in zip(starts, ends, strict=False))])
+        joined[name] = whole.astype(starts[0].dtype)
+    for name in _ARRAYS:
+        joined[name] = np.concatenate([getattr(part, name) for part in parts])
+    return Chunks(**joined)
+
+
+def _in_order(parts: list[Trained]) -> Trained:
+    """The edges of a node, ascending, and their weights."""
+    if not parts:
+        return np.empty(0, np.int64), _NOTHING
+    if len(parts) == 1:
+        return parts[0]
+    edges = np.concatenate([own for own, _ in parts])
+    sizes = np.concatenate([np.diff(weights.indptr) for _, weights in parts])
+    features, values, bias = (np.concatenate([weights[n] for _, weights in parts]) for n in (1, 2, 3))
+    order = np.argsort(edges)
+    entries = np.argsort(np.repeat(edges, sizes), kind="stable")
+    indptr = np.concatenate([[0], np.cumsum(sizes[order])])
+    return edges[order], Weights(indptr, features[entries], values[entries], bias[order])
+
+
+def _starts(parts: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum([part.size for part in parts])]).astype(np.int64)
