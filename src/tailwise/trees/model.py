@@ -137,7 +137,7 @@ class LabelTreeModel(XMCModel):
             positive[at_label] = label_costs[~tree.target[at_label]]
 
             def visit(upper: Chunks, tree: LabelTree = tree) -> sparse.csr_array:
-                beam = min(self.beam, tree.n_nodes)
+                beam = min(int(self.beam), tree.n_nodes)
                 return find_visitors(upper, tree, X, LOSSES[self.loss], beam, n_jobs=self.n_jobs)
 
             trained.append(
@@ -167,7 +167,7 @@ class LabelTreeModel(XMCModel):
         return self._search(self.chunks_, X, k)
 
     def _search(self, chunks: Chunks, X: sparse.csr_array, k: int) -> TopK:
-        beam = min(self.beam, chunks.bits.shape[0])
+        beam = min(int(self.beam), chunks.bits.shape[0])
         return find_labels(chunks, X, k, LOSSES[self.loss], beam, self.path_weight_, n_jobs=self.n_jobs)
 
     def _label_weights(self) -> sparse.csr_array:
