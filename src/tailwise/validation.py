@@ -27,6 +27,17 @@ def as_rng(random_state: int | np.random.Generator | np.random.RandomState | Non
         raise InvalidInput(f"random_state={random_state!r}; pass an integer, a numpy Generator or None") from error
 
 
+def as_seed(random_state: Any) -> int | None:
+    """An integer for libraries that take no Generator; None stays None.
+
+    >>> as_seed(3), as_seed(None), as_seed(np.random.default_rng(0))
+    (3, None, 1826701615)
+    """
+    if random_state is None or isinstance(random_state, _INTEGERS):
+        return None if random_state is None else int(random_state)
+    return int(as_rng(random_state).integers(2**31))
+
+
 def _entropy() -> int | None:
     run = current_run()
     return None if run is None else run.entropy()

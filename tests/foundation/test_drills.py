@@ -6,13 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.base import clone
 
 from drills import abuse, answers, damage, formats, harness, inject, readers, verbs
 from drills.harness import Outcome
-from drills.zoo import MODELS
+from drills.zoo import MODELS, rows, rows_for
 from tailwise import data
 from tailwise.data import locate
-from tailwise.errors import DataFormatError
+from tailwise.errors import DataFormatError, InvalidInput
 from tailwise.vocabulary import reading
 
 
@@ -84,6 +86,31 @@ def test_abuses_are_taken_rightly_or_refused(name):
     ends = [abuse._one(MODELS[name](), random.Random(f"quick {number}")) for number in range(60)]
     assert not [why for kind, why in ends if kind == "broken"]
     assert {kind for kind, _ in ends} == {"intact", "refused"}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("Stacked", {"random_state": np.random.default_rng(0)}),
+        ("Stacked", {"random_state": ()}),
+        ("Parabel of few of many features", {"beam": np.int8(3)}),
+    ],
+)
+def test_what_may_be_passed_is_taken(name, change):
+    fitted = MODELS[name]()
+    X = rows_for(fitted.n_features_in_)
+    made = clone(fitted).set_params(**change).fit(X, rows()[1])
+    abuse._checked(made.predict_topk(X, 3), made.n_labels_)
+
+
+def test_networks_refuse_a_checkpoint_without_a_place_and_learn_nothing_from_nothing():
+    pytest.importorskip("torch")
+    model, (X, Y) = MODELS["AttentionXML"](), rows()
+    with pytest.raises(InvalidInput, match="cannot be used"):
+        clone(model).set_params(checkpoint="x" * 10_000).fit(X, Y)
+    with pytest.warns(UserWarning, match="no row of Y has a label"):
+        clone(model).fit(X, sparse.csr_array(Y.shape, dtype=np.float32))
 
 
 def test_an_abuse_that_ends_in_a_foreign_error_or_a_wrong_answer_is_seen(monkeypatch):

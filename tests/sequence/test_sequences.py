@@ -36,7 +36,7 @@ def test_words_come_in_their_order_as_text_features_cut_them():
     assert read == [["sea", "of", "sea"], [], ["law"] * 5]
     with pytest.raises(NotFitted, match=r"this Sequences is not fitted yet; call Sequences.fit\(texts\) first"):
         Sequences().transform(["a"])
-    with pytest.raises(InvalidInput, match=r"max_length=0 is outside \[1, inf\)"):
+    with pytest.raises(InvalidInput, match=r"max_length=0 is outside \[1, 65536\]"):
         Sequences(0).fit(TEXTS)
 
 

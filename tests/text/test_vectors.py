@@ -19,6 +19,7 @@ from tailwise import (
 )
 from tailwise.cli import main
 from tailwise.data import Texts, load_dataset
+from tailwise.data.vectors import read_vectors
 from tailwise.errors import DataFormatError, InvalidInput
 from tailwise.parallel import set_progress
 from tailwise.text import encoding
@@ -171,3 +172,9 @@ def test_minilm_puts_texts_of_one_meaning_near(tmp_path, monkeypatch):
     X = SentenceVectors("minilm", max_tokens=16).fit_transform(["law of the sea", "maritime justice", "baking bread"])
     near, far = float((X[[0]] @ X[[1]].T).sum()), float((X[[0]] @ X[[2]].T).sum())
     assert X.shape == (3, 384) and near > 0.4 > far + 0.2
+
+
+def test_vectors_may_not_be_endless(tmp_path):
+    np.save(tmp_path / "v.npy", np.zeros((1, 65_537), np.float32))
+    with pytest.raises(InvalidInput, match="has 65,537 numbers a text; at most 65,536 are taken"):
+        read_vectors(tmp_path / "v.npy", 1)

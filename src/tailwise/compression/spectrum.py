@@ -26,6 +26,8 @@ def top_right_vectors(Y: sparse.csr_array, dim: int, centre: CentredRows | None 
     Y = Y.astype(np.float64)
     total, mean = (0.0, np.zeros(n_labels)) if centre is None else (centre.total, centre.mean_of(Y))
     dim = min(dim, *Y.shape)
+    if not dim:
+        return np.zeros((n_labels, 0))
     if n_labels <= max(_FEW_LABELS, 2 * dim):
         values, vectors = np.linalg.eigh((Y.T @ Y).toarray() - total * np.outer(mean, mean))
         values, vectors = values[-dim:], vectors[:, -dim:]

@@ -93,8 +93,13 @@ def fingerprint(
 
 def open_checkpoint(path: str | Path | None, expected: str) -> Checkpoint | None:
     """The checkpoint at ``path``, or None where there is none yet; refuses one of another run."""
-    if path is None or not Path(path).exists():
+    if path is None:
         return None
+    try:
+        if not Path(path).exists():
+            return None
+    except OSError as error:
+        raise InvalidInput(f"checkpoint={str(path)[:80]!r} cannot be used ({error.strerror})") from error
     found = persistence.load(path)
     if not isinstance(found, Checkpoint):
         raise InvalidInput(

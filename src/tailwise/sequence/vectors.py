@@ -35,7 +35,7 @@ def token_vectors(X: sparse.csr_array, known: np.ndarray, dim: int) -> np.ndarra
     """
     counts = token_counts(X, known)
     frequency = np.bincount(counts.indices, minlength=known.size)
-    rarity = (1 + np.log(X.shape[0] / np.maximum(frequency, 1))).astype(np.float32)
+    rarity = (1 + np.log(max(1, X.shape[0]) / np.maximum(frequency, 1))).astype(np.float32)
     weighted = ((1 + np.log(counts.data)) * rarity[counts.indices], counts.indices, counts.indptr)
     bags = unit_rows(sparse.csr_array(weighted, shape=counts.shape))
     directions = top_right_vectors(bags, dim)

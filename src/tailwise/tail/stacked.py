@@ -15,7 +15,7 @@ from tailwise.ranges import Range, Ranges
 from tailwise.tail.boosting import BoostedTrees
 from tailwise.tail.candidates import Candidates
 from tailwise.tail.committee import Committee, describe
-from tailwise.validation import as_rng
+from tailwise.validation import as_rng, as_seed
 
 # A negative that no member ranks this high is easy: a share of them, weighted up, teaches as much as all.
 _EASY_RANK = 8
@@ -120,7 +120,7 @@ class Stacked(Committee):
             max_iter=self.max_iter,
             learning_rate=self.learning_rate,
             max_leaf_nodes=self.max_leaf_nodes,
-            random_state=self.random_state if self.random_state is None else int(self.random_state),
+            random_state=as_seed(self.random_state),
         )
 
     def _sample(self, candidates: Candidates, hits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ from tailwise.tail.boosting import BoostedTrees
 from tailwise.tail.candidates import Candidates, is_hit
 from tailwise.tail.folds import split_folds
 from tailwise.text.matcher import FACTS
-from tailwise.validation import as_rng
+from tailwise.validation import as_rng, as_seed
 
 _PRIOR, _STRENGTH = 0.02, 5.0
 """How often a found name is right before anything is known of its label, and how many finds that is worth."""
@@ -117,7 +117,7 @@ class MatchedNames(XMCModel):
             chosen = np.flatnonzero(own[kept])
             inputs[chosen] = _inputs(found, kept[chosen], *history, folds.counts[fold])
         self.found_, self.right_ = self._history(found, hits, np.ones(hits.size, bool))
-        seed = None if self.random_state is None else int(self.random_state)
+        seed = as_seed(self.random_state)
         self.trees_ = BoostedTrees.fit(
             inputs,
             hits[kept],

@@ -146,7 +146,7 @@ class LabelTreeModel(XMCModel):
             planted.append(Planted(tree, positive, np.full(tree.target.size, C), leaves))
 
         def visit(upper: list[Chunks]) -> list[sparse.csr_array]:
-            return find_visitors(upper, trees, X, LOSSES[self.loss], self.beam, n_jobs=self.n_jobs)
+            return find_visitors(upper, trees, X, LOSSES[self.loss], int(self.beam), n_jobs=self.n_jobs)
 
         trained = train_trees(
             X,
@@ -171,7 +171,7 @@ class LabelTreeModel(XMCModel):
         return self._search(self.chunks_, X, k)
 
     def _search(self, chunks: Chunks, X: sparse.csr_array, k: int) -> TopK:
-        beam = min(self.beam, chunks.bits.shape[0])
+        beam = min(int(self.beam), chunks.bits.shape[0])
         return find_labels(chunks, X, k, LOSSES[self.loss], beam, self.path_weight_, n_jobs=self.n_jobs)
 
     def _label_weights(self) -> sparse.csr_array:
