@@ -24,10 +24,10 @@ WRONG_YES, WRONG_NO = 0.03, 0.06
 NAMES = ("head", "torso", "tail")
 WORLDS = {
     "report": {
-        "longtail": ("jain:0.45,0.8", range(200, 220)),
-        "eurlex": ("jain:0.8,1.2", range(200, 204)),
-        "longtail-constant": ("0.4", range(200, 220)),
-        "eurlex-constant": ("0.4", range(200, 204)),
+        "longtail": ("jain:0.35,1.2", range(220, 240)),
+        "eurlex": ("jain:0.8,1.2", range(204, 208)),
+        "longtail-constant": ("0.4", range(220, 240)),
+        "eurlex-constant": ("0.4", range(204, 208)),
     },
     "tuning": {
         "longtail": ("jain:0.25,1.5", range(5)),

@@ -148,27 +148,6 @@ def test_error_rates_are_told_apart():
     assert alone.interval(0.95)[1, 1] > found.interval(0.95)[1, 1] * 0.9
 
 
-def test_rates_share_the_luck_of_the_answers_that_they_correct():
-    rng = np.random.default_rng(1)
-    group, n = np.repeat([0, 1, 2], 150), 450
-    right = rng.random(n) < np.array([0.95, 0.5, 0.1])[group]
-    given = np.array([right ^ (rng.random(n) < np.where(right, 0.06, 0.03)) for _ in range(2)])
-    twice = np.where(rng.random(n) < 0.5, 2, 1)
-    yes = np.where(twice == 2, given.sum(axis=0), given[0])
-    found = error_rates(yes, twice, group)
-    luck = rng.exponential(size=(400, n))
-    drawn = found.replicates(luck, 0)
-    spread = np.sqrt(found.probability @ (found.grid - found.mean) ** 2)
-    np.testing.assert_allclose(drawn.std(axis=0), spread, rtol=0.3)
-    # A weight on one question moves the mean as asking it again would.
-    often = np.append(np.arange(n), np.repeat(7, 3))
-    again = error_rates(yes[often], twice[often], group[often]).mean - found.mean
-    np.testing.assert_allclose(3 * found.influence[7], again, atol=0.3 * np.abs(again).max())
-    # Where luck has more yes among labels that are mostly wrong, more of them are taken for mistakes.
-    more = (luck * (yes > 0))[:, group == 2].mean(axis=1)
-    assert np.corrcoef(more, drawn[:, 0])[0, 1] > 0.3
-
-
 def test_kappa():
     verdict = np.array([1, 0, 1, 0, 1, 0])
     assert cohens_kappa(verdict, verdict) == 1

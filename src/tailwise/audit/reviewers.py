@@ -23,26 +23,15 @@ class ErrorRates(NamedTuple):
     grid: np.ndarray
     """(n, 2): wrong_yes and wrong_no of each point."""
     probability: np.ndarray
-    influence: np.ndarray
-    """(n_questions, 2): how the mean moves with the weight of each question that was answered."""
 
     @property
     def mean(self) -> np.ndarray:
         """(2,) expected wrong_yes and wrong_no."""
         return self.probability @ self.grid
 
-    def replicates(self, luck: np.ndarray, random_state: Any) -> np.ndarray:
-        """(B, 2) rates as they may be where each question weighs ``luck`` (B, n_questions) in place of 1.
-
-        The estimated rates share the luck of the answers that they correct: weights move their mean. What is not known
-        of them beside that luck, for want of doubles, is drawn by its probability, so that both together vary as much
-        as the rates are uncertain.
-        """
-        moved = (luck - 1.0) @ self.influence
-        drawn = self.grid[as_rng(random_state).choice(self.probability.size, luck.shape[0], p=self.probability)]
-        variance = self.probability @ (self.grid - self.mean) ** 2
-        rest = np.sqrt(np.clip(1.0 - moved.var(axis=0) / np.maximum(variance, 1e-12), 0.0, 1.0))
-        return np.clip(self.mean + moved + rest * (drawn - self.mean), 0.0, _RATES[-1])
+    def draw(self, n: int, random_state: Any) -> np.ndarray:
+        """(n, 2) rates drawn by their probability."""
+        return self.grid[as_rng(random_state).choice(self.probability.size, n, p=self.probability)]
 
     def interval(self, confidence: float) -> np.ndarray:
         """(2, 2): low and high of wrong_yes and of wrong_no."""
@@ -95,27 +84,20 @@ def error_rates(yes: np.ndarray, answers: np.ndarray, group: np.ndarray) -> Erro
     e0, e1 = (rate.ravel() for rate in np.meshgrid(_RATES, _RATES, indexing="ij"))
     share = _SHARES[:, None]
     log = (_PRIOR - 1) * (np.log1p(-e0) + np.log1p(-e1))
-    pulls = []
     for g in np.unique(group):
-        likelihood, terms = np.zeros((_SHARES.size, e0.size)), []
+        own = group == g
+        likelihood = np.zeros((_SHARES.size, e0.size))
         for n in (1, 2):
             for k in range(n + 1):
-                own = (yes == k) & (answers == n) & (group == g)
-                if own.any():
+                count = int(((yes == k) & (answers == n) & own).sum())
+                if count:
                     right = (1 - e1) ** k * e1 ** (n - k)
                     wrong = e0**k * (1 - e0) ** (n - k)
-                    terms.append((own, np.log(share * right + (1 - share) * wrong)))
-                    likelihood += own.sum() * terms[-1][1]
-        likelihood -= (top := likelihood.max(axis=0))
-        weight = np.exp(likelihood)
-        log = log + top + np.log(total := weight.sum(axis=0))
-        pulls += [(own, (weight * term).sum(axis=0) / total) for own, term in terms]
+                    likelihood += count * np.log(share * right + (1 - share) * wrong)
+        top = likelihood.max(axis=0)
+        log = log + top + np.log(np.exp(likelihood - top).sum(axis=0))
     probability = np.exp(log - log.max())
-    found = ErrorRates(np.column_stack([e0, e1]), probability / probability.sum(), np.zeros((yes.size, 2)))
-    away = (found.grid - found.mean) * found.probability[:, None]
-    for own, pull in pulls:
-        found.influence[own] = pull @ away
-    return found
+    return ErrorRates(np.column_stack([e0, e1]), probability / probability.sum())
 
 
 def question_groups(recorded: np.ndarray, chance: np.ndarray) -> np.ndarray:

@@ -45,7 +45,7 @@ def weigh(plan: Plan, answers: Answers, n_bootstrap: int, random_state: Any = 0)
     rates e0 of wrong yes and e1 of wrong no, ``(answer - e0) / (1 - e0 - e1)`` has the right mean (Rogan and Gladen).
 
     A replicate gives every record a weight drawn from the exponential distribution, with all its questions (the
-    Bayesian bootstrap over records), and rates of mistakes as these weights and what is known of them have it.
+    Bayesian bootstrap over records), and rates of mistakes drawn from what is known of them.
     """
     asked = plan.questions
     done = judged(answers, asked.rows.size)
@@ -56,7 +56,7 @@ def weigh(plan: Plan, answers: Answers, n_bootstrap: int, random_state: Any = 0)
     rng = as_rng(random_state)
     records, record = np.unique(mine.rows, return_inverse=True)
     luck = np.vstack([np.ones(records.size), rng.exponential(size=(n_bootstrap, records.size))])[:, record]
-    rates = np.vstack([errors.mean, errors.replicates(luck[1:], rng)])
+    rates = np.vstack([errors.mean, errors.draw(n_bootstrap, rng)])
     said = done.yes / done.answers
     right = (said - rates[:, :1]) / (1.0 - rates.sum(axis=1, keepdims=True))
     weight = luck / mine.probability
