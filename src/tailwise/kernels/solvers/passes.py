@@ -31,11 +31,13 @@ from tailwise.kernels.solvers.svm import (
     _start,
     _take,
 )
-from tailwise.kernels.solvers.sweeps import _CHUNK_VALUES, _copy_wanted, _descend, _Near
+from tailwise.kernels.solvers.sweeps import _copy_wanted, _descend, _Near
 
 _BYTES_A_MEMBER = 20
 """Of a working set and of what may join it: row, cost and α, row and bin."""
 _VALUES_A_BLOCK = 1 << 22
+_LEAST_ROOM = 1 << 16
+"""Values that are copied at once; a chunk of a working set that has more gets more."""
 _IDLE, _JUDGED, _DESCENDS, _SCANS = range(4)
 """What a lane waits for: a label, whether its label is solved, a descent, a scan."""
 
@@ -81,7 +83,7 @@ def solve_svm_in_passes(rows, starts, labels, options, memory):
     sets = _make_sets(n_lanes, _NEWCOMERS)
     found = _make_found(n_lanes, 3 * _NEWCOMERS)
     waits = np.full(n_lanes, _IDLE)
-    room = max(memory // 2 // BYTES_A_VALUE, 2 * _CHUNK_VALUES)
+    room = max(memory // 2 // BYTES_A_VALUE, _LEAST_ROOM)
     near = _Near(
         starts,
         np.zeros(n_rows, np.int32),
