@@ -102,6 +102,7 @@ def _compiled(options: Options, centre: float) -> Options:
         float(options.bias_scale),
         float(options.prune),
         int(options.seed),
+        float(options.growth),
     )
 
 
