@@ -114,8 +114,10 @@ class DiSMEC(OneVsRest):
             return None
         return memory or (free_memory() or _LARGE) // n_jobs
 
-    def _labels_together(self, prepared: int | None) -> int:
-        return self._labels_a_block if prepared is None else _LABELS_A_PASS
+    def _blocks(self, labels: np.ndarray, costs: np.ndarray, prepared: int | None) -> list[np.ndarray]:
+        if prepared is None:
+            return super()._blocks(labels, costs, prepared)
+        return [labels[start : start + _LABELS_A_PASS] for start in range(0, labels.size, _LABELS_A_PASS)]
 
     def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start) -> Weights:
         if self.loss == "logistic":
