@@ -35,6 +35,13 @@ class Change(NamedTuple):
     """how many rows there were before"""
     relabelled: np.ndarray
     """the labels that a known row has got or lost, or whose row reads otherwise now; ascending"""
+    replaced: np.ndarray
+    """the known rows whose place another row has taken; ascending"""
+
+    @property
+    def fresh(self) -> np.ndarray:
+        """The rows that a model has not seen as they are: replaced ones, then new ones; ascending."""
+        return np.append(self.replaced, np.arange(self.n_known, self.Y.shape[0]))
 
     @property
     def touched(self) -> np.ndarray:
@@ -74,7 +81,8 @@ def join_rows(
         sparse.csr_array(gone_Y[reads_otherwise]).indices,
         sparse.csr_array(come_Y[reads_otherwise]).indices,
     ]
-    return Change(all_X, all_Y, old_X.shape[0], np.unique(np.concatenate(relabelled)))
+    relabelled_labels = np.unique(np.concatenate(relabelled))
+    return Change(all_X, all_Y, old_X.shape[0], relabelled_labels, np.sort(place[replaces]))
 
 
 def solved_rows(kept: np.ndarray | None, change: Change) -> np.ndarray:
@@ -134,6 +142,14 @@ def widened(matrix: sparse.csr_array, n_columns: int) -> sparse.csr_array:
     if matrix.shape[1] == n_columns:
         return matrix
     return sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], n_columns))
+
+
+def more_rows(matrix: sparse.csr_array, n_rows: int) -> sparse.csr_array:
+    """The same entries in a matrix with empty rows added at the end."""
+    if matrix.shape[0] == n_rows:
+        return matrix
+    indptr = np.append(matrix.indptr, np.full(n_rows - matrix.shape[0], matrix.indptr[-1], matrix.indptr.dtype))
+    return sparse.csr_array((matrix.data, matrix.indices, indptr), shape=(n_rows, matrix.shape[1]))
 
 
 def _stack(upper: sparse.csr_array, lower: sparse.csr_array) -> sparse.csr_array:

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from tailwise.base import TopK
 from tailwise.explanation import Explanation
-from tailwise.kernels.solvers.problems import NO_START, Labels, Options, Rows, Start, Weights
+from tailwise.kernels.solvers.problems import NO_START, Labels, Options, Rows, Standing, Start, Weights
 from tailwise.kernels.solvers.solve import DEFAULT_C, solve_block
 from tailwise.linear.one_vs_rest import OneVsRest
 from tailwise.parameters import Choice, Number, OrNone
@@ -95,7 +95,7 @@ class DiSMEC(OneVsRest):
     def _cost(self) -> float:
         return DEFAULT_C[self.loss] if self.C is None else self.C
 
-    def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start) -> Weights:
+    def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start | Standing) -> Weights:
         if self.loss == "logistic":
             start = NO_START  # it begins anew whatever there was, and then needs all of its rounds
         options = Options(

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from tailwise.changes import Change, check_solved_rows, labels_to_solve, solved_rows
+from tailwise.changes import Change, check_solved_rows, labels_to_solve, more_rows, solved_rows, widened
 from tailwise.errors import InvalidInput
-from tailwise.kernels.solvers.problems import NO_START, Labels, Rows, Start, Weights, pack_rows
-from tailwise.kernels.sparse.csr import csr_parts
+from tailwise.kernels.solvers.problems import NO_START, Labels, Rows, Standing, Start, Weights, pack_rows
+from tailwise.kernels.solvers.solve import rows_with_losses
+from tailwise.kernels.sparse.csr import csr_parts, spread
+from tailwise.linear.dual_state import DualState, DualStore, check_dual
 from tailwise.linear.model import LinearModel
 from tailwise.linear.weight_store import WeightStore
-from tailwise.parallel import map_shards
+from tailwise.parallel import map_blocks, map_shards
 from tailwise.parameters import Constraint, Number
 from tailwise.validation import as_rng, check_number, label_counts
 
 _LITTLE = {"max_rounds": 3, "max_sweeps": 5}
+_FURTHER = {"max_sweeps": 1}
+_LABELS_A_LOOK = 256
 
 
 class PositiveWeight(Constraint):
@@ -77,13 +82,16 @@ class OneVsRest(LinearModel):
 
     C_: float
     solved_rows_: np.ndarray | None = None
+    dual_: DualState | None = None
 
     @abstractmethod
-    def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start) -> Weights:
+    def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start | Standing) -> Weights:
         """Solve one block of labels: a pure function of its arguments and the parameters."""
 
-    def _effort(self, start: Start) -> dict[str, int]:
+    def _effort(self, start: Start | Standing) -> dict[str, int]:
         """Bounds on the solver's work, as options; close to the solution, where old weights are, little is enough."""
+        if isinstance(start, Standing):
+            return _FURTHER
         return _LITTLE if start.bias.size else {"max_rounds": self._max_rounds}
 
     def _prepare(self, rows: Rows) -> Any:
@@ -106,38 +114,106 @@ class OneVsRest(LinearModel):
         return self.C
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
-        weight = np.ones(X.shape[0]) if weight is None else weight
         self.C_ = self._cost()
         self.solved_rows_ = None
-        problem = self._problem(X, Y, weight)
-        store = WeightStore(X.shape[1], self.n_labels_)
+        problem = self._problem(X, Y, np.ones(X.shape[0]) if weight is None else weight)
+        store = _Store(X.shape, self.n_labels_)
         self._solve_labels(problem, np.flatnonzero(label_counts(Y)), store, f"Training {type(self).__name__}")
-        self.weights_, self.bias_ = store.finish()
+        self.weights_, self.bias_, self.dual_ = store.finish()
+        if weight is not None:
+            # Rows of weight 0 were left out, and whoever updates numbers them all.
+            self.dual_ = None
 
     def _update(self, change: Change) -> int:
+        if self.dual_ is not None and self.dual_.n_rows == change.n_known:
+            return self._go_on(change, self.dual_)
+        return self._solve_again(change)
+
+    def _go_on(self, change: Change, dual: DualState) -> int:
+        """Every label to which a row makes a difference goes on from where its dual stood.
+
+        Those with new rows to speak of then look at all rows for negatives that have a loss by now, and go on with them.
+        """
         n_rows, n_labels = change.Y.shape
         solved = solved_rows(self.solved_rows_, change)
-        old = self.weights_.T.tocsr()
-        old = sparse.csr_array(sparse.vstack([old, sparse.csr_array((n_labels - old.shape[0], old.shape[1]))]))
-        bias = np.append(self.bias_, np.full(n_labels - self.bias_.size, -np.inf)).astype(np.float32)
+        old = self._by_label(change)
+        problem = self._problem(change.X, change.Y, np.ones(n_rows))
+        fresh = change.fresh
+        blocks = np.array_split(np.arange(n_labels), max(1, n_labels // _LABELS_A_LOOK))
+        looks = map_blocks(
+            lambda block: rows_with_losses(problem.rows, fresh, old.start(block), self.tol), blocks, n_jobs=self.n_jobs
+        )
+        first = np.append(0, np.cumsum(np.concatenate([np.diff(begin) for begin, _ in looks])))
+        losses = np.concatenate([rows for _, rows in looks])
 
+        moved = np.diff(first) > 0
+        moved[change.touched] = True
+        moved &= self.label_counts_ > 0
+        is_new = np.isneginf(old.bias)
+        grown = np.zeros(n_labels, bool)
+        grown[labels_to_solve(change, solved)] = True
+
+        def candidates_of(block: np.ndarray) -> Standing:
+            begin, take = spread(first[block], np.diff(first)[block])
+            return Standing(dual.of(block), begin, losses[take])
+
+        def go_on(block: np.ndarray, own: Labels) -> Weights:
+            return self._solve(problem.rows, own, problem.seed, problem.prepared, candidates_of(block))
+
+        everyone = np.arange(n_rows, dtype=np.int32)
+
+        def look_and_go_on(block: np.ndarray, own: Labels) -> Weights:
+            now = go_on(block, own)
+            assert now.support is not None
+            start = Start(now.indptr, now.features, now.values, now.bias, np.empty(0, np.int64))
+            more = rows_with_losses(problem.rows, everyone, start, self.tol)
+            return self._solve(problem.rows, own, problem.seed, problem.prepared, Standing(now.support, *more))
+
+        store = _Store(change.X.shape, n_labels)
+        kept = np.flatnonzero(~moved & (self.label_counts_ > 0))
+        untouched = old.start(kept)
+        store.add(kept, Weights(*untouched[:4], dual.of(kept)))
+        description = f"Updating {type(self).__name__}"
+        self._solve_labels(problem, np.flatnonzero(moved & is_new), store, description)
+        self._solve_labels(problem, np.flatnonzero(moved & grown & ~is_new), store, description, look_and_go_on)
+        self._solve_labels(problem, np.flatnonzero(moved & ~grown & ~is_new), store, description, go_on)
+        self.weights_, self.bias_, self.dual_ = store.finish()
+        solved[grown] = n_rows
+        self.solved_rows_ = solved
+        return int(moved.sum())
+
+    def _solve_again(self, change: Change) -> int:
+        """Labels with new rows to speak of are solved from their old weights, by scans of all rows."""
+        n_rows, n_labels = change.Y.shape
+        solved = solved_rows(self.solved_rows_, change)
+        old = self._by_label(change)
         problem = self._problem(change.X, change.Y, np.ones(n_rows))
         again = labels_to_solve(change, solved)
-        anew = np.union1d(np.intersect1d(again, change.relabelled), again[np.isneginf(bias[again])])
+        anew = np.union1d(np.intersect1d(again, change.relabelled), again[np.isneginf(old.bias[again])])
         resumed = np.setdiff1d(again, anew)
-        kept = np.flatnonzero(~np.isneginf(bias) & (self.label_counts_ > 0))
+        kept = np.flatnonzero(~np.isneginf(old.bias) & (self.label_counts_ > 0))
         kept = np.setdiff1d(kept, again)
 
-        store = WeightStore(change.X.shape[1], n_labels)
-        untouched = sparse.csr_array(old[kept])
-        store.add(kept, Weights(untouched.indptr, untouched.indices, untouched.data, bias[kept]))
+        store = _Store(change.X.shape, n_labels)
+        store.add(kept, Weights(*old.start(kept)[:4]))
         name = type(self).__name__
+
+        def resume(block: np.ndarray, own: Labels) -> Weights:
+            start = old.start(block)._replace(n_known=solved[block])
+            return self._solve(problem.rows, own, problem.seed, problem.prepared, start)
+
         self._solve_labels(problem, anew, store, f"Updating {name}")
-        self._solve_labels(problem, resumed, store, f"Updating {name}", _Old(old, bias, solved))
-        self.weights_, self.bias_ = store.finish()
+        self._solve_labels(problem, resumed, store, f"Updating {name}", resume)
+        self.weights_, self.bias_, self.dual_ = store.finish()
         solved[again] = n_rows
         self.solved_rows_ = solved
         return again.size
+
+    def _by_label(self, change: Change) -> _Old:
+        n_features, n_labels = change.X.shape[1], change.Y.shape[1]
+        by_label = more_rows(sparse.csr_array(self.weights_.T.tocsr()), n_labels)
+        bias = np.append(self.bias_, np.full(n_labels - self.bias_.size, -np.inf)).astype(np.float32)
+        return _Old(widened(by_label, n_features), bias)
 
     def _problem(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray) -> _Problem:
         seed = int(as_rng(self.random_state).integers(2**31))
@@ -148,25 +224,48 @@ class OneVsRest(LinearModel):
         return _Problem(rows, by_label, costs, weight, seed, self._prepare(rows))
 
     def _solve_labels(
-        self, problem: _Problem, labels: np.ndarray, store: WeightStore, description: str, old: _Old | None = None
+        self,
+        problem: _Problem,
+        labels: np.ndarray,
+        store: _Store,
+        description: str,
+        solve: Callable[[np.ndarray, Labels], Weights] | None = None,
     ) -> None:
-        """Solve ``labels``, the most frequent first, from ``old`` weights if there are any, into ``store``."""
+        """Solve ``labels``, the most frequent first, from the start or as ``solve`` does it, into ``store``."""
         counts = np.diff(problem.by_label.indptr)
         order = labels[np.argsort(-counts[labels], kind="stable")]
         size = self._labels_a_block
         blocks = [order[start : start + size] for start in range(0, order.size, size)]
 
-        def solve(block: np.ndarray) -> Weights:
+        def solve_block(block: np.ndarray) -> Weights:
             own = _labels_of(problem.by_label, block, problem.costs, self.C_, problem.weight)
-            start = NO_START if old is None else old.start(block)
-            return self._solve(problem.rows, own, problem.seed, problem.prepared, start)
+            if solve is not None:
+                return solve(block, own)
+            return self._solve(problem.rows, own, problem.seed, problem.prepared, NO_START)
 
-        map_shards(solve, blocks, take=store.add, n_jobs=self.n_jobs, description=description, weight=len)
+        map_shards(solve_block, blocks, take=store.add, n_jobs=self.n_jobs, description=description, weight=len)
 
     def _check_state(self) -> None:
         super()._check_state()
         check_number("C_", self.C_, low=0)
         check_solved_rows(self.solved_rows_, self.n_labels_)
+        check_dual(self.dual_, self.n_labels_)
+
+
+class _Store:
+    """Takes what blocks of labels were solved to: weights, biases, where their duals stand."""
+
+    def __init__(self, shape: tuple[int, int], n_labels: int) -> None:
+        self._weights = WeightStore(shape[1], n_labels)
+        self._duals = DualStore(shape[0], n_labels)
+
+    def add(self, labels: np.ndarray, solved: Weights) -> None:
+        if labels.size:
+            self._weights.add(labels, solved)
+            self._duals.add(labels, solved.support)
+
+    def finish(self) -> tuple[sparse.csr_array, np.ndarray, DualState | None]:
+        return *self._weights.finish(), self._duals.finish()
 
 
 class _Problem(NamedTuple):
@@ -181,25 +280,22 @@ class _Problem(NamedTuple):
 
 
 class _Old(NamedTuple):
-    """The weights that labels had before an update: CSR (n_labels, n_features), biases, rows known to each."""
+    """The weights that labels had before an update: CSR (n_labels, n_features), biases, -inf for new labels."""
 
     weights: sparse.csr_array
     bias: np.ndarray
-    n_known: np.ndarray
 
     def start(self, block: np.ndarray) -> Start:
         own = sparse.csr_array(self.weights[block])
         own.sort_indices()
-        return Start(own.indptr, own.indices, own.data, self.bias[block], self.n_known[block])
+        return Start(own.indptr, own.indices, own.data, self.bias[block], np.zeros(block.size, np.int64))
 
 
 def _labels_of(
     by_label: sparse.csc_array, block: np.ndarray, costs: np.ndarray, negative_cost: float, weight: np.ndarray
 ) -> Labels:
-    starts, counts = by_label.indptr[block].astype(np.int64), np.diff(by_label.indptr)[block]
-    indptr = np.zeros(block.size + 1, np.int64)
-    np.cumsum(counts, out=indptr[1:])
-    take = np.repeat(starts - indptr[:-1], counts) + np.arange(indptr[-1])
+    counts = np.diff(by_label.indptr)[block]
+    indptr, take = spread(by_label.indptr[block].astype(np.int64), counts)
     positions = by_label.indices[take].astype(np.int32)
     return Labels(
         indptr,

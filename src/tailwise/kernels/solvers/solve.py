@@ -7,9 +7,11 @@ import numpy as np
 from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.l1 import solve_l1
 from tailwise.kernels.solvers.logistic import solve_logistic
-from tailwise.kernels.solvers.problems import LOSSES, NO_START, Labels, Options, Rows, Start, Weights
+from tailwise.kernels.solvers.problems import LOSSES, NO_START, Labels, Options, Rows, Standing, Start, Support, Weights
+from tailwise.kernels.solvers.resuming import resume_svm, rows_above
 from tailwise.kernels.solvers.svm import solve_svm
 from tailwise.kernels.sparse.columns import Columns
+from tailwise.kernels.sparse.csr import spread
 
 DEFAULT_C = {"squared_hinge": 1.0, "hinge": 1.0, "logistic": 16.0}
 """The C to take for a loss, chosen on validation rows: rows of unit length need a stronger pull in the logistic loss,
@@ -17,9 +19,10 @@ whose slope never exceeds 1."""
 
 
 DEFAULTS = Options()
+_KINDS = (np.int64, np.int32, np.float32)
 
 
-def solve_block(rows: Rows, labels: Labels, options: Options = DEFAULTS, start: Start = NO_START) -> Weights:
+def solve_block(rows: Rows, labels: Labels, options: Options = DEFAULTS, start: Start | Standing = NO_START) -> Weights:
     """Solve one linear problem a label over shared rows: ``min ½|w|² + l1|w|₁ + ½v² + Σ_i C_i loss(z_i (w·x_i + b))``.
 
     A pure function that releases the GIL: call it for blocks of labels (a few hundred) or for the children of a
@@ -36,8 +39,9 @@ def solve_block(rows: Rows, labels: Labels, options: Options = DEFAULTS, start: 
         positive, and the C of all its negatives.
     options : Options
         Loss, penalty, accuracy, pruning.
-    start : Start
-        Old solutions to begin from; the logistic loss begins anew whatever it says.
+    start : Start or Standing
+        Old solutions to begin from, by a scan of all rows; or where the dual of each label stood, from which it goes on
+        over support vectors, positives and candidates alone. The logistic loss begins anew whatever it says.
 
     Returns
     -------
@@ -55,6 +59,8 @@ def solve_block(rows: Rows, labels: Labels, options: Options = DEFAULTS, start: 
     """
     if options.loss not in LOSSES:
         raise ValueError(f"loss={options.loss!r} is not one of {', '.join(map(repr, LOSSES))}")
+    if isinstance(start, Standing):
+        return _joined(rows, resume_svm(rows, _plain(labels), _standing(start), _compiled(options, -1.0)))
     if options.loss != "logistic":
         return _joined(rows, solve_svm(rows, _plain(labels), _local(rows, start), _compiled(options, -1.0)))
     if options.l1:
@@ -76,6 +82,21 @@ def solve_l1_block(
 def _plain(labels: Labels) -> Labels:
     types = (np.int64, np.int32, np.float32, np.float32)
     return frozen(Labels(*(part.astype(kind, copy=False) for part, kind in zip(labels, types, strict=True))))
+
+
+def rows_with_losses(rows: Rows, positions: np.ndarray, weights: Start, slack: float) -> tuple[np.ndarray, np.ndarray]:
+    """For each label those of ``positions`` (ascending) that, as negatives, miss their margin by more than ``slack``.
+
+    Returns where each label's begin, and the rows.
+    """
+    return rows_above(rows, positions.astype(np.int32, copy=False), _local(rows, weights), np.float32(slack - 1))
+
+
+def _standing(start: Standing) -> Standing:
+    support = Support(*(part.astype(kind, copy=False) for part, kind in zip(start.support, _KINDS, strict=True)))
+    return Standing(
+        frozen(support), *(part.astype(kind, copy=False) for part, kind in zip(start[1:], _KINDS[:2], strict=True))
+    )
 
 
 def _local(rows: Rows, start: Start) -> Start:
@@ -107,8 +128,11 @@ def _compiled(options: Options, centre: float) -> Options:
 
 def _joined(rows: Rows, solved: tuple[np.ndarray, ...]) -> Weights:
     """A kernel's output in label order, local feature numbers replaced by features of X."""
-    begin, count, features, values, bias = solved
-    indptr = np.zeros(count.shape[0] + 1, np.int64)
-    np.cumsum(count, out=indptr[1:])
-    order = np.repeat(begin - indptr[:-1], count) + np.arange(indptr[-1])
-    return Weights(indptr, rows.features[features[order]], values[order], bias)
+    begin, count, features, values, bias, *dual = solved
+    indptr, order = spread(begin, count)
+    support = None
+    if dual:
+        first, size, positions, signed = dual
+        held, place = spread(first, size)
+        support = Support(held, positions[place], signed[place])
+    return Weights(indptr, rows.features[features[order]], values[order], bias, support)

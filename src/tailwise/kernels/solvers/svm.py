@@ -21,13 +21,13 @@ import numpy as np
 
 from tailwise.kernels.arrays import grown
 from tailwise.kernels.compilation import njit
-from tailwise.kernels.random import shuffle, shuffle_state
+from tailwise.kernels.solvers.descent import descend, sum_support
 from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
 from tailwise.kernels.solvers.problems import SQUARED_HINGE, has_start
 
-_FAST = {"contract", "nsz", "reassoc", "arcp"}
 _NEGATIVES_TO_START = 64
 _SWEEPS = 5
+_LEAST = 1e-6
 _NEWCOMERS = 256
 _BINS = 256
 _RESUMED = -1
@@ -66,7 +66,8 @@ class _Sets(NamedTuple):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def solve_svm(rows, labels, start, options):
-    """Solve every label of ``labels`` over ``rows``; returns (begin, count, local features, values, bias).
+    """Solve every label of ``labels`` over ``rows``; returns (begin, count, local features, values, bias) and the same
+    for support vectors: (begin, count, positions, α z).
 
     A label's weights are ``values[begin : begin + count]``. They depend neither on the other labels of the block
     nor on their order: a lane whose label is done takes the next one, and lanes never exchange anything.
@@ -91,7 +92,9 @@ def solve_svm(rows, labels, start, options):
     begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
     bias = np.empty(n_labels, np.float32)
     features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
-    next_label = done = used = 0
+    first, n_support = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
+    positions, signed = np.empty(n_rows, np.int32), np.empty(n_rows, np.float32)
+    next_label = done = used = held = 0
     while True:
         for lane in range(LANES):
             while True:
@@ -102,6 +105,11 @@ def solve_svm(rows, labels, start, options):
                     count[label] = _take(lanes, lane, options.prune, features, values, used)
                     begin[label], bias[label] = used, lanes.bias[lane]
                     used += count[label]
+                    positions = grown(positions, held, held + lanes.size[lane])
+                    signed = grown(signed, held, held + lanes.size[lane])
+                    n_support[label] = _take_support(lanes, lane, sets, positions, signed, held)
+                    first[label] = held
+                    held += n_support[label]
                     _forget(lanes, lane, sets)
                     label = lanes.label[lane] = -1
                     done += 1
@@ -123,7 +131,7 @@ def solve_svm(rows, labels, start, options):
                 if lanes.rounds[lane] < options.max_rounds:
                     break
         if done == n_labels:
-            return begin, count, features, values, bias
+            return begin, count, features, values, bias, first, n_support, positions, signed
         for row in range(n_rows):
             here = scores[row * LANES : row * LANES + LANES]
             for lane in range(LANES):
@@ -168,6 +176,17 @@ def _take(lanes, lane, prune, features, values, used):
             values[at] = weight
             at += 1
     return at - used
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _take_support(lanes, lane, sets, positions, signed, held):
+    at = held
+    for n in np.argsort(sets.rows[lane, : lanes.size[lane]]):
+        if sets.alphas[lane, n] > 0:
+            positions[at] = sets.rows[lane, n]
+            signed[at] = sets.alphas[lane, n] if sets.costs[lane, n] > 0 else -sets.alphas[lane, n]
+            at += 1
+    return at - held
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -290,99 +309,18 @@ def _start(rows, labels, label, lanes, lane, sets):
     lanes.size[lane] = size
 
 
-@njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
-def _dot(weights, indices, data, start, stop):
-    total = np.float32(0)
-    for a in range(np.uint64(start), np.uint64(stop)):
-        total += data[a] * weights[np.uint64(indices[a])]
-    return total
-
-
-@njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
-def _add(weights, indices, data, start, stop, step):
-    for a in range(np.uint64(start), np.uint64(stop)):
-        weights[np.uint64(indices[a])] += step * data[a]
-
-
-@njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
-def _add_soft(dense, l1, indices, data, start, stop, step):
-    for a in range(np.uint64(start), np.uint64(stop)):
-        feature = np.uint64(indices[a])
-        moved = dense[1, feature] + step * data[a]
-        dense[1, feature] = moved
-        dense[0, feature] = max(moved - l1, np.float32(0)) + min(moved + l1, np.float32(0))
-
-
 @njit(nogil=True, cache=True, boundscheck=False)
 def _descend(rows, lanes, lane, sets, dense, options):
-    """Coordinate descent over one working set, with LIBLINEAR's shrinking."""
+    """Coordinate descent over one working set; its first one, before a scan, is short."""
     for feature in range(dense.shape[1]):
         dense[0, feature] = lanes.weights[np.uint64(feature * LANES + lane)]
-    members, costs, alphas = sets.rows[lane], sets.costs[lane], sets.alphas[lane]
-    size = active = lanes.size[lane]
-    l1 = np.float32(options.l1)
-    if l1 > 0:
-        for feature in range(dense.shape[1]):
-            dense[1, feature] = 0
-        for n in range(size):
-            row = members[n]
-            step = alphas[n] if costs[n] > 0 else -alphas[n]
-            if step != 0:
-                _add(dense[1], rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1], step)
-    order = np.arange(size)
-    scale_squared = np.float32(options.bias_scale * options.bias_scale)
-    bias = lanes.bias[lane]
-    squared = options.loss == SQUARED_HINGE
-    state = shuffle_state(options.seed)
-    error = np.inf
-    high_bar, low_bar = np.inf, -np.inf
-    for _ in range(min(_SWEEPS, options.max_sweeps) if lanes.rounds[lane] < 2 else options.max_sweeps):
-        highest, lowest = -np.inf, np.inf
-        state = shuffle(order, active, state)
-        n = 0
-        while n < active:
-            at = order[n]
-            row, cost, alpha = members[at], costs[at], alphas[at]
-            start, stop = rows.indptr[row], rows.indptr[row + 1]
-            sign = np.float32(1) if cost > 0 else np.float32(-1)
-            gradient = sign * (_dot(dense[0], rows.indices, rows.data, start, stop) + bias) - np.float32(1)
-            curvature = rows.squares[row] + scale_squared
-            upper = abs(cost)
-            if squared:
-                half = np.float32(0.5) / upper
-                gradient += half * alpha
-                curvature += half
-                upper = np.float32(np.inf)
-            projected = gradient
-            if alpha <= 0:
-                projected = min(gradient, np.float32(0))
-            elif alpha >= upper:
-                projected = max(gradient, np.float32(0))
-            if (alpha <= 0 and gradient > high_bar) or (alpha >= upper and gradient < low_bar):
-                active -= 1
-                order[n], order[active] = order[active], order[n]
-                continue
-            n += 1
-            highest, lowest = max(highest, projected), min(lowest, projected)
-            if abs(projected) > 1e-6 and curvature > 0:
-                alphas[at] = min(max(alpha - gradient / curvature, np.float32(0)), upper)
-                step = (alphas[at] - alpha) * sign
-                if l1 > 0:
-                    _add_soft(dense, l1, rows.indices, rows.data, start, stop, step)
-                else:
-                    _add(dense[0], rows.indices, rows.data, start, stop, step)
-                bias += step * scale_squared
-        error = highest - lowest
-        if error <= options.tol and active == size:
-            break
-        if error <= options.tol:
-            active = size
-            high_bar, low_bar = np.inf, -np.inf
-        else:
-            high_bar = highest if highest > 0 else np.inf
-            low_bar = lowest if lowest < 0 else -np.inf
-    lanes.error[lane] = error
-    lanes.bias[lane] = bias
+    sweeps = min(_SWEEPS, options.max_sweeps) if lanes.rounds[lane] < 2 else options.max_sweeps
+    size = lanes.size[lane]
+    members, costs, alphas = sets.rows[lane, :size], sets.costs[lane, :size], sets.alphas[lane, :size]
+    if options.l1 > 0:
+        sum_support(rows, members, costs, alphas, dense[1])
+    bias, error = descend(rows, members, costs, alphas, dense, lanes.bias[lane], sweeps, _LEAST, options)
+    lanes.bias[lane], lanes.error[lane] = bias, error
     for feature in range(dense.shape[1]):
         lanes.weights[np.uint64(feature * LANES + lane)] = dense[0, feature]
 
