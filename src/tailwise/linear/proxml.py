@@ -83,5 +83,6 @@ class ProXML(OneVsRest):
         return to_columns(rows, rows.features.size)
 
     def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start | Standing) -> Weights:
+        assert not isinstance(start, Standing)  # its solver has no dual
         options = Options(tol=self.tol, prune=self.prune, seed=seed, **self._effort(start))
         return solve_l1_block(rows, prepared, labels, options, start)

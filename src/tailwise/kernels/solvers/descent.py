@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tailwise.kernels.arrays import prefetch
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.problems import SQUARED_HINGE
@@ -36,10 +37,15 @@ def _add_soft(dense, l1, indices, data, start, stop, step):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def sum_support(rows, members, costs, alphas, total):
-    """``total = Σ α_i z_i x_i`` over the working set, z the sign of the cost; writes ``total`` (n_features,) float32."""
+    """``total = Σ α_i z_i x_i`` over a working set, as :func:`descend` has it; writes ``total`` (n_features,)."""
     for feature in range(total.shape[0]):
         total[feature] = 0
     for n in range(members.shape[0]):
+        if n + 2 < members.shape[0]:
+            ahead = members[n + 2]
+            for a in range(np.uint64(rows.indptr[ahead]), np.uint64(rows.indptr[ahead + 1]), 16):
+                prefetch(rows.indices, np.uint64(a))
+                prefetch(rows.data, np.uint64(a))
         row = members[n]
         step = alphas[n] if costs[n] > 0 else -alphas[n]
         if step != 0:
@@ -52,8 +58,8 @@ def descend(rows, members, costs, alphas, dense, bias, sweeps, least, options):
 
     ``members`` (n,) int32 are positions in ``rows``, ``costs`` +C of a positive and -C of a negative, ``alphas`` where
     the dual stands, ``dense[0]`` the weights that belong to them, ``bias`` too, and with L1 ``dense[1]`` what
-    :func:`sum_support` gives, all float32. A row whose gradient is off by no more than ``least`` stays as it is. Writes ``alphas``
-    and ``dense``.
+    :func:`sum_support` gives, all float32. A row whose gradient is off by no more than ``least`` stays as it is.
+    Writes ``alphas`` and ``dense``.
     """
     size = active = members.shape[0]
     l1 = np.float32(options.l1)

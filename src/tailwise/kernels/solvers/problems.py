@@ -68,6 +68,8 @@ class Standing(NamedTuple):
     """(n_labels + 1,) int64"""
     candidates: np.ndarray
     """(nnz,) int32: which of ``Rows``; ascending within a label, positives and support vectors may be among them"""
+    sweeps: int
+    """over the whole working set, after those over positives and rows without α"""
 
 
 class Weights(NamedTuple):

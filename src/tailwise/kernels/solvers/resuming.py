@@ -17,6 +17,8 @@ from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
 from tailwise.kernels.solvers.problems import SQUARED_HINGE
 
 _SWEEPS_OF_NEW = 2
+_BINS = 256
+_BINS_A_UNIT = 64
 _LEAST = 0.3
 """Of ``tol``: a row whose gradient is off by less is not worth the step."""
 
@@ -61,17 +63,17 @@ def resume_svm(rows, labels, standing, options):
         )
         at = 0
         for n in range(size):
-            if alphas[n] == 0:
+            if alphas[n] == 0 or costs[n] > 0:
                 alphas[n] = some[at]
                 at += 1
-        now, _ = descend(rows, members, costs, alphas, dense, now, options.max_sweeps, least, options)
+        now, _ = descend(rows, members, costs, alphas, dense, now, standing.sweeps, least, options)
         begin[label], bias[label] = used, now
         features, values = grown(features, used, used + n_features), grown(values, used, used + n_features)
         for feature in range(n_features):
+            # Written first and then kept or not: a branch would be mispredicted at every other feature.
             weight = dense[0, feature]
-            if abs(weight) >= options.prune and weight != 0:
-                features[used], values[used] = feature, weight
-                used += 1
+            features[used], values[used] = feature, weight
+            used += (abs(weight) >= options.prune) & (weight != 0)
         count[label] = used - begin[label]
         first[label] = held
         positions, signed = grown(positions, held, held + size), grown(signed, held, held + size)
@@ -84,11 +86,12 @@ def resume_svm(rows, labels, standing, options):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def rows_above(rows, positions, weights, floor):
-    """For every label of ``weights`` those of ``positions`` whose score ``w·x + b`` exceeds ``floor``.
+def rows_above(rows, positions, weights, others, floor, most):
+    """For every label of ``weights`` the ``most`` of ``positions`` whose score ``w·x + b`` exceeds ``floor`` by most.
 
-    ``weights`` are a :class:`Start` with local feature numbers, ``positions`` (n,) int32 ascending; sixteen labels are
-    looked at together. Returns where each label's rows begin, (n_labels + 1,) int64, and the rows, int32, ascending.
+    ``weights`` are a :class:`Start` with local feature numbers, ``positions`` (n,) int32 ascending; ``others``, a
+    :class:`Support`, has for each label places in ``positions`` that are not asked for. Sixteen labels are looked at
+    together. Returns where each label's rows begin, (n_labels + 1,) int64, and the rows, int32, ascending.
     Inputs are only read.
     """
     n_labels = weights.indptr.shape[0] - 1
@@ -110,14 +113,33 @@ def rows_above(rows, positions, weights, floor):
             dot_lanes(lanes, rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1], here)
         for label in range(begin, end):
             found = grown(found, used, used + positions.shape[0])
+            for a in range(others.indptr[label], others.indptr[label + 1]):
+                scores[np.uint64(others.positions[a] * LANES + label - begin)] = -np.inf
+            bar = _bar(scores, label - begin, floor, most)
             for n in range(positions.shape[0]):
-                if scores[np.uint64(n * LANES + label - begin)] > floor:
-                    found[used] = positions[n]
-                    used += 1
+                found[used] = positions[n]
+                used += scores[np.uint64(n * LANES + label - begin)] > bar
             first[label + 1] = used
             for a in range(weights.indptr[label], weights.indptr[label + 1]):
                 lanes[np.uint64(weights.features[a] * LANES + label - begin)] = 0
     return first, found[:used]
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _bar(scores, lane, floor, most):
+    """The score that ``most`` rows of a lane exceed, or a few less; at least ``floor``, and at most that and 4."""
+    counts = np.zeros(_BINS, np.int64)
+    total = 0
+    for n in range(lane, scores.shape[0], LANES):
+        over = scores[np.uint64(n)] - floor
+        if over > 0:
+            counts[min(np.int64(over * _BINS_A_UNIT), _BINS - 1)] += 1
+            total += 1
+    bar = 0
+    while total > most and bar < _BINS - 1:
+        total -= counts[bar]
+        bar += 1
+    return floor + np.float32(bar / _BINS_A_UNIT)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -176,12 +198,13 @@ def _restore(rows, members, costs, alphas, dense, options):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def _without_alpha(whole, size, fresh):
-    """The part of a working set that has no α, and its size."""
+    """The positives of a working set and what has no α, and how many these are."""
     if size > fresh.rows.shape[0]:
         fresh = _make_set(whole.rows.shape[0])
     n_fresh = 0
     for n in range(size):
-        if whole.alphas[n] == 0:
-            fresh.rows[n_fresh], fresh.costs[n_fresh], fresh.alphas[n_fresh] = whole.rows[n], whole.costs[n], 0
+        if whole.alphas[n] == 0 or whole.costs[n] > 0:
+            fresh.rows[n_fresh], fresh.costs[n_fresh] = whole.rows[n], whole.costs[n]
+            fresh.alphas[n_fresh] = whole.alphas[n]
             n_fresh += 1
     return fresh, n_fresh

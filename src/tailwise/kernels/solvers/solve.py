@@ -84,29 +84,48 @@ def _plain(labels: Labels) -> Labels:
     return frozen(Labels(*(part.astype(kind, copy=False) for part, kind in zip(labels, types, strict=True))))
 
 
-def rows_with_losses(rows: Rows, positions: np.ndarray, weights: Start, slack: float) -> tuple[np.ndarray, np.ndarray]:
-    """For each label those of ``positions`` (ascending) that, as negatives, miss their margin by more than ``slack``.
+def rows_with_losses(
+    rows: Rows,
+    weights: Start,
+    slack: float,
+    *,
+    among: np.ndarray | None = None,
+    beside: Support | None = None,
+    most: int = 2**31,
+) -> tuple[np.ndarray, np.ndarray]:
+    """For each label the rows that, as negatives, miss their margin by more than ``slack``: where they begin, and all.
 
-    Returns where each label's begin, and the rows.
+    ``among`` (ascending) are the rows to look at, None is all; ``beside`` has for each label rows of them that are
+    known already. Where more than ``most`` are found, those that miss the margin by most.
     """
-    return rows_above(rows, positions.astype(np.int32, copy=False), _local(rows, weights), np.float32(slack - 1))
+    positions = np.arange(rows.squares.size) if among is None else among
+    nothing = Support(np.zeros(weights.indptr.size), np.empty(0), np.empty(0))
+    others = _plain_support(nothing if beside is None else beside)
+    chosen = positions.astype(np.int32, copy=False)
+    return rows_above(rows, chosen, _local(rows, weights), others, np.float32(slack - 1), most)
 
 
 def _standing(start: Standing) -> Standing:
-    support = Support(*(part.astype(kind, copy=False) for part, kind in zip(start.support, _KINDS, strict=True)))
-    return Standing(
-        frozen(support), *(part.astype(kind, copy=False) for part, kind in zip(start[1:], _KINDS[:2], strict=True))
-    )
+    support = _plain_support(start.support)
+    first, candidates = start.first.astype(np.int64, copy=False), start.candidates.astype(np.int32, copy=False)
+    return frozen(Standing(support, first, candidates, int(start.sweeps)))
+
+
+def _plain_support(support: Support) -> Support:
+    return frozen(Support(*(part.astype(kind, copy=False) for part, kind in zip(support, _KINDS, strict=True))))
 
 
 def _local(rows: Rows, start: Start) -> Start:
     """The old solutions with local feature numbers, without features that no row has."""
     if start.bias.size == 0:
         return NO_START
+    types = (np.int64, np.int32, np.float32, np.float32, np.int64)
+    if rows.features.size and rows.features[-1] == rows.features.size - 1:
+        # All features are there, and have their own numbers.
+        return frozen(Start(*(part.astype(kind, copy=False) for part, kind in zip(start, types, strict=True))))
     place = np.minimum(np.searchsorted(rows.features, start.features), max(0, rows.features.size - 1))
     there = rows.features[place] == start.features if rows.features.size else np.zeros(place.size, np.bool_)
     indptr = np.append(0, np.cumsum(there))[start.indptr]
-    types = (np.int64, np.int32, np.float32, np.float32, np.int64)
     parts = (indptr, place[there], start.values[there], start.bias, start.n_known)
     return frozen(Start(*(part.astype(kind, copy=False) for part, kind in zip(parts, types, strict=True))))
 
