@@ -180,7 +180,7 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
             self.label_counts_ = label_counts(change.Y)
             seen = change._replace(X=self.rows_(change.X))
             self._n_learnt_again = self._update(seen)
-            self.rule_ = self._learn_rule(seen.X, seen.Y)
+            self.rule_ = self._learn_rule(seen.X, seen.Y, _ROWS_FOR_RULE // 4)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -270,9 +270,9 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
         """
         raise NotImplementedError
 
-    def _learn_rule(self, X: sparse.csr_array, Y: sparse.csr_array) -> Rule:
+    def _learn_rule(self, X: sparse.csr_array, Y: sparse.csr_array, n_rows: int = _ROWS_FOR_RULE) -> Rule:
         """``rule_`` from a few training rows, as the model sees them."""
-        chosen = np.unique(np.linspace(0, X.shape[0] - 1, _ROWS_FOR_RULE).astype(np.int64))
+        chosen = np.unique(np.linspace(0, X.shape[0] - 1, n_rows).astype(np.int64))
         n_true = np.diff(Y.indptr)[chosen]
         top = self._predict_topk(few_rows(X, chosen), min(self.n_labels_, max(10, 2 * int(n_true.max()))))
         true = sparse.csr_array(Y[chosen])

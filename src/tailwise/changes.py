@@ -35,6 +35,13 @@ class Change(NamedTuple):
     """how many rows there were before"""
     relabelled: np.ndarray
     """the labels that a known row has got or lost, or whose row reads otherwise now; ascending"""
+    replaced: np.ndarray
+    """the known rows whose place another row has taken; ascending"""
+
+    @property
+    def fresh(self) -> np.ndarray:
+        """The rows that a model has not seen as they are: replaced ones, then new ones; ascending."""
+        return np.append(self.replaced, np.arange(self.n_known, self.Y.shape[0]))
 
     @property
     def touched(self) -> np.ndarray:
@@ -74,7 +81,8 @@ def join_rows(
         sparse.csr_array(gone_Y[reads_otherwise]).indices,
         sparse.csr_array(come_Y[reads_otherwise]).indices,
     ]
-    return Change(all_X, all_Y, old_X.shape[0], np.unique(np.concatenate(relabelled)))
+    relabelled_labels = np.unique(np.concatenate(relabelled))
+    return Change(all_X, all_Y, old_X.shape[0], relabelled_labels, np.sort(place[replaces]))
 
 
 def solved_rows(kept: np.ndarray | None, change: Change) -> np.ndarray:
@@ -88,17 +96,18 @@ def solved_rows(kept: np.ndarray | None, change: Change) -> np.ndarray:
     return np.append(kept, np.zeros(n_labels - kept.size, np.int64))
 
 
-def labels_to_solve(change: Change, solved: np.ndarray) -> np.ndarray:
+def labels_to_solve(change: Change, solved: np.ndarray, growth: float | None = None) -> np.ndarray:
     """The labels to solve again, ascending: those that a known row got or lost, and those with new rows to speak of.
 
-    ``solved`` (n_labels,) is how many rows there were when each was solved. A label is solved again when ``GROWTH`` new
-    rows for each that it was solved on have come.
+    ``solved`` (n_labels,) is how many rows there were when each was solved. A label is solved again when ``growth`` new
+    rows (None is ``GROWTH``) for each that it was solved on have come.
     """
+    growth = GROWTH if growth is None else growth
     n_labels = change.Y.shape[1]
     row_of = np.repeat(np.arange(change.Y.shape[0]), np.diff(change.Y.indptr))
     counts = np.bincount(change.Y.indices, minlength=n_labels)
     news = np.bincount(change.Y.indices[row_of >= solved[change.Y.indices]], minlength=n_labels)
-    again = (news > 0) & (news >= GROWTH * (counts - news))
+    again = (news > 0) & (news >= growth * (counts - news))
     again[change.relabelled] = True
     return np.flatnonzero(again & (counts > 0))
 
@@ -134,6 +143,14 @@ def widened(matrix: sparse.csr_array, n_columns: int) -> sparse.csr_array:
     if matrix.shape[1] == n_columns:
         return matrix
     return sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], n_columns))
+
+
+def more_rows(matrix: sparse.csr_array, n_rows: int) -> sparse.csr_array:
+    """The same entries in a matrix with empty rows added at the end."""
+    if matrix.shape[0] == n_rows:
+        return matrix
+    indptr = np.append(matrix.indptr, np.full(n_rows - matrix.shape[0], matrix.indptr[-1], matrix.indptr.dtype))
+    return sparse.csr_array((matrix.data, matrix.indices, indptr), shape=(n_rows, matrix.shape[1]))
 
 
 def _stack(upper: sparse.csr_array, lower: sparse.csr_array) -> sparse.csr_array:

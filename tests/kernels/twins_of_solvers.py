@@ -13,7 +13,7 @@ from strategies import generators, rows_and_labels, sparse_rows
 
 from tailwise.forest.growth import columns_with_ones
 from tailwise.kernels.arrays import frozen
-from tailwise.kernels.solvers import l1, l1_logistic, lanes, logistic, passes, penalty, svm
+from tailwise.kernels.solvers import l1, l1_logistic, lanes, logistic, passes, penalty, resuming, svm, sweeps
 from tailwise.kernels.solvers.problems import (
     HINGE,
     LOGISTIC,
@@ -21,7 +21,9 @@ from tailwise.kernels.solvers.problems import (
     SQUARED_HINGE,
     Labels,
     Options,
+    Standing,
     Start,
+    Support,
     has_start,
     pack_rows,
 )
@@ -83,6 +85,103 @@ def resumed(draw, problem):
     return rows, labels, frozen(start), options
 
 
+@st.composite
+def standing(draw, problem):
+    """The problem with any α for some rows, of either sign, and all rows as candidates: it has the same optimum."""
+    rows, labels, options = draw(problem)
+    rng = draw(generators())
+    n_labels, n_rows = labels.indptr.size - 1, rows.squares.size
+    held = [np.flatnonzero(rng.random(n_rows) < 0.5) for _ in range(n_labels)]
+    indptr = np.append(0, np.cumsum([own.size for own in held]))
+    positions = np.concatenate(held).astype(np.int32)
+    support = frozen(Support(indptr, positions, rng.normal(size=positions.size).astype(np.float32)))
+    everyone = np.tile(np.arange(n_rows, dtype=np.int32), n_labels)
+    state = Standing(support, np.arange(n_labels + 1) * n_rows, everyone, 2000)
+    return rows, labels, frozen(state), options
+
+
+@st.composite
+def working_sets(draw, problem):
+    """All rows, where they stand as one label's problem begins."""
+    rows, labels, options = draw(problem)
+    _, z, costs = next(each_label(rows, labels))
+    n_rows, n_features = rows.squares.size, rows.features.size
+    own = sweeps.WorkingSet(
+        np.arange(n_rows, dtype=np.int32), (z * costs).astype(np.float32), np.zeros(n_rows, np.float32)
+    )
+    weights, unsoft = np.zeros(n_features, np.float32), np.zeros(n_features if options.l1 > 0 else 0, np.float32)
+    effort = (2000, np.float32(1e-6))
+    return rows, own, weights, unsoft, np.float32(options.bias_centre), effort, options, sweeps._where_they_lie()
+
+
+def one_label(rows, costs):
+    X = dense(rows, rows.features.size).astype(np.float64)
+    return X, np.sign(costs).astype(np.float64), np.abs(costs).astype(np.float64)
+
+
+def best_of_working_set(rows, own, weights, unsoft, bias, effort, options, near):
+    X, z, cost = one_label(rows, own.costs)
+    form = form_of(options, z)
+    if options.loss == HINGE:
+        return naive.solve_hinge_dual(X, z, cost, l1=options.l1, iterations=6000, **form)
+    return naive.objective(X, z, cost, *naive.solve_smooth(X, z, cost, **form), **form)
+
+
+def reached(result, rows, own, weights, unsoft, bias, effort, options, near):
+    X, z, cost = one_label(rows, own.costs)
+    form = form_of(options, z) | svm_form(options)
+    return naive.objective(X, z, cost, weights.astype(np.float64), float(result[0]), **form)
+
+
+@st.composite
+def sums_of_support(draw):
+    rows, own, *_ = draw(working_sets(problems([HINGE])))
+    size = own.rows.size
+    own.alphas[:] = draw(generators()).uniform(0, 2, size) * (draw(generators()).random(size) < 0.6)
+    return rows, own, np.full(rows.features.size, 7, np.float32)
+
+
+def naive_sum_of_support(rows, own, total):
+    X = dense(rows, rows.features.size)
+    total[:] = (np.sign(own.costs) * own.alphas) @ X[own.rows]
+
+
+@st.composite
+def looks(draw):
+    """Scores that are exact, so that none is above the floor by rounding; some places that are not asked for."""
+    X, Y = draw(rows_and_labels((1, 12), (1, 6), (1, 20)))
+    rng = draw(generators())
+    n_rows, n_features, n_labels = X.shape[0], X.shape[1], Y.shape[1]
+    X = sparse.csr_array((rng.integers(1, 4, X.nnz).astype(np.float32), X.indices, X.indptr), shape=X.shape)
+    W = rng.integers(-2, 3, (n_labels, n_features)).astype(np.float32)
+    bias = np.where(rng.random(n_labels) < 0.2, -np.inf, rng.integers(-3, 2, n_labels)).astype(np.float32)
+    by_label = csr_parts(sparse.csr_array(W))
+    weights = Start(by_label.indptr, by_label.indices, by_label.data, bias, np.zeros(n_labels, np.int64))
+    positions = np.flatnonzero(rng.random(n_rows) < 0.7).astype(np.int32)
+    held = [np.flatnonzero(rng.random(positions.size) < 0.2) for _ in range(n_labels)]
+    places = np.concatenate(held).astype(np.int32)
+    others = Support(np.append(0, np.cumsum([own.size for own in held])), places, np.empty(0, np.float32))
+    rows = pack_rows(csr_parts(X), n_features)
+    return rows, positions, frozen(weights), frozen(others), np.float32(-0.5), draw(st.sampled_from([0, 1, 3, 99]))
+
+
+def naive_rows_above(rows, positions, weights, others, floor, most):
+    """Scores are whole numbers and the floor lies between, so that a bin of scores is one number."""
+    X = dense(rows, rows.features.size)[positions]
+    first, found = [0], []
+    for label, (a, b) in enumerate(pairwise(weights.indptr)):
+        w = np.zeros(X.shape[1])
+        w[weights.features[a:b]] = weights.values[a:b]
+        scores = X @ w + weights.bias[label]
+        scores[others.positions[others.indptr[label] : others.indptr[label + 1]]] = -np.inf
+        bar = floor
+        while (scores > bar).sum() > most and bar < floor + 4:
+            bar += 1
+        found += positions[scores > bar].tolist()
+        first.append(len(found))
+    return np.array(first), np.array(found, np.int32)
+
+
 def each_label(rows, labels):
     """``(X, z, costs)`` of each label, dense, in float64."""
     X = dense(rows, rows.features.size).astype(np.float64)
@@ -102,7 +201,7 @@ def form_of(options, z):
 
 def objectives(result, rows, labels, options, **form):
     """Of the solutions that a kernel returns."""
-    begin, count, features, values, bias = result
+    begin, count, features, values, bias = result[:5]
     found = []
     for label, (X, z, costs) in enumerate(each_label(rows, labels)):
         w = np.zeros(X.shape[1])
@@ -244,6 +343,27 @@ TWINS = {
         atol=1e-3,
         examples=12,
     ),
+    resuming.resume_svm: Twin(
+        best_svm,
+        standing(problems([SQUARED_HINGE, HINGE]) | problems([HINGE], l1=(0.3,)) | problems([HINGE], centre=0.0)),
+        seen=lambda result, rows, labels, state, options: objectives(
+            result, rows, labels, options, **svm_form(options)
+        ),
+        rtol=3e-3,
+        atol=1e-3,
+        examples=12,
+    ),
+    resuming.rows_above: Twin(naive_rows_above, looks(), examples=40),
+    sweeps.descend: Twin(
+        best_of_working_set,
+        working_sets(problems([SQUARED_HINGE, HINGE]) | problems([HINGE], l1=(0.3,))),
+        writes=(1, 2, 3),
+        seen=reached,
+        rtol=3e-3,
+        atol=1e-3,
+        examples=12,
+    ),
+    sweeps.sum_support: Twin(naive_sum_of_support, sums_of_support(), writes=(2,), rtol=1e-5, atol=1e-5),
     logistic.solve_logistic: Twin(
         best_logistic,
         problems([LOGISTIC], centre=np.nan) | problems([LOGISTIC], centre=0.0),

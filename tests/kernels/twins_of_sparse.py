@@ -218,6 +218,14 @@ TWINS = {
     columns.turn_by_feature: Twin(
         naive.weights_by_feature, weights_by_label(), writes=(2, 3), seen=read_by_feature, examples=40
     ),
+    columns.copy_by_feature: Twin(
+        lambda starts, stops, *rest: naive.weights_by_feature(starts, *rest),
+        weights_by_label().map(lambda w: (w[0], np.append(w[0][1:], w[2].size), *w[1:])),
+        seen=lambda result, *rest: [
+            sorted(zip(result[1][a:b], result[2][a:b], strict=True)) for a, b in pairwise(result[0])
+        ],
+        examples=40,
+    ),
     sorting.descending_key: Twin(naive.order_descending, values_with_indices(), call=order_by_keys),
     sorting.index_of: Twin(
         lambda value, index: index,

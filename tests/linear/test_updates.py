@@ -6,8 +6,12 @@ from contracts import make_rows
 from naive import linear as naive
 from scipy import sparse
 
+import tailwise
 from tailwise import DiSMEC, PPDSparse, ProXML, PWDiSMEC
+from tailwise.errors import ModelFileError
+from tailwise.kernels.solvers.problems import Support
 from tailwise.linear import one_vs_rest
+from tailwise.linear.dual_state import DualStore
 
 PARTS = [
     lambda: DiSMEC(tol=1e-4, prune=0.0),
@@ -23,13 +27,21 @@ def every_label_to_the_end(monkeypatch):
     """An update that spares nothing."""
     monkeypatch.setattr("tailwise.changes.GROWTH", 0.0)
     monkeypatch.setattr(one_vs_rest, "_LITTLE", {"max_rounds": 300, "max_sweeps": 2000})
+    monkeypatch.setattr(one_vs_rest, "_GROWTH", 0.0)
+    monkeypatch.setattr(one_vs_rest, "_SPREAD_OUT", 10_000)
+    monkeypatch.setattr(one_vs_rest, "_SWEEPS", 2000)
+    monkeypatch.setattr(one_vs_rest, "_SWEEPS_AFTER_A_LOOK", 2000)
 
 
+@pytest.mark.parametrize("keeps_dual", [True, False])
 @pytest.mark.parametrize("make", PARTS)
-def test_an_update_reaches_the_optimum_of_training_anew(make, every_label_to_the_end):
+def test_an_update_reaches_the_optimum_of_training_anew(make, keeps_dual, every_label_to_the_end):
     X, Y = make_rows()
     old, new = make().set_params(random_state=0), make().set_params(random_state=0)
-    old.fit(X[:80], Y[:80]).update(X[80:], Y[80:], known=(X[:80], Y[:80]))
+    old.fit(X[:80], Y[:80])
+    if not keeps_dual:
+        old.dual_ = None
+    old.update(X[80:], Y[80:], known=(X[:80], Y[:80]))
     new.fit(X, Y)
     touched = np.flatnonzero(Y[80:].sum(axis=0))
     np.testing.assert_allclose(old.bias_[touched], new.bias_[touched], atol=0.02)
@@ -60,10 +72,12 @@ def test_labels_that_stay_keep_their_bits_and_new_ones_come_last():
     few = sparse.csr_array(np.eye(1, 17, 16, dtype=np.float32) + np.eye(1, 17, 5, dtype=np.float32))
     old = DiSMEC(random_state=0).fit(X, Y)
     new = DiSMEC(random_state=0).fit(X, Y).update(X[[3]] * 2, few, known=(X, Y))
-    assert new.n_labels_ == 17 and new.n_learnt_again == 1, "one row more is nothing to a label of twelve"
-    for label in range(15):
+    lossless = X[[3]] @ old.weights_.toarray() + old.bias_ < -1 + old.tol
+    stays = np.flatnonzero(lossless.ravel() & (np.arange(15) != 5))
+    assert new.n_labels_ == 17 and stays.size and new.n_learnt_again == 16 - stays.size
+    for label in stays:
         np.testing.assert_array_equal(old.weights_[:, [label]].toarray(), new.weights_[:, [label]].toarray())
-    np.testing.assert_array_equal(old.bias_, new.bias_[:15])
+    np.testing.assert_array_equal(old.bias_[stays], new.bias_[stays])
     assert np.isneginf(new.bias_[15]) and np.isfinite(new.bias_[16])
     assert new.predict_topk(X[[3]], 5).labels[0].tolist().count(16) == 1
 
@@ -89,3 +103,75 @@ def test_several_steps_remember_what_was_not_solved():
     anew = DiSMEC(random_state=0).fit(X, Y)
     same = (model.predict_topk(X, 3).labels == anew.predict_topk(X, 3).labels).mean()
     assert same > 0.9
+
+
+def test_the_dual_that_is_kept_gives_the_weights_again():
+    X, Y = make_rows(120)
+    model = DiSMEC(random_state=0, prune=0.0).fit(X, Y)
+    rows, dual = model.rows_(sparse.csr_array(X)), model.dual_
+    assert dual.n_rows == 120 and dual.rows.dtype == np.uint16 and dual.values.dtype == np.float16
+    for label in np.flatnonzero(model.label_counts_):
+        own = slice(*dual.indptr[label : label + 2])
+        weights = rows[dual.rows[own]].T @ dual.values[own].astype(np.float32)
+        np.testing.assert_allclose(weights, model.weights_[:, [label]].toarray().ravel(), atol=5e-3)
+        assert model.bias_[label] == pytest.approx(dual.values[own].astype(np.float64).sum() - 1, abs=0.02)
+
+
+@pytest.mark.parametrize("make", [DiSMEC, PPDSparse, lambda **rest: DiSMEC(loss="hinge", **rest)])
+def test_an_update_has_the_same_bits_for_any_threads_and_after_loading(make, tmp_path):
+    X, Y = make_rows(160)
+    first = make(random_state=0, n_jobs=1).fit(X[:120], Y[:120])
+    first.save(tmp_path / "model")
+    again = tailwise.load(tmp_path / "model").set_params(n_jobs=3)
+    for model in (first, again):
+        model.update(X[120:], Y[120:], known=(X[:120], Y[:120]))
+    np.testing.assert_array_equal(first.weights_.toarray(), again.weights_.toarray())
+    for one, other in zip(first.dual_, again.dual_, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_rows_that_change_sides_lose_their_alpha(every_label_to_the_end):
+    X, Y = make_rows()
+    changed = Y.toarray()
+    changed[:10, 3] = 1 - changed[:10, 3]
+    changed = sparse.csr_array(changed)
+    settings = {"tol": 1e-4, "prune": 0.0, "random_state": 0}
+    model = DiSMEC(**settings).fit(X, Y).update(X[:10], changed[:10], rows=np.arange(10), known=(X, Y))
+    anew = DiSMEC(**settings).fit(X, changed)
+    np.testing.assert_allclose(model.weights_[:, [3]].toarray(), anew.weights_[:, [3]].toarray(), atol=0.03)
+
+
+def test_what_has_no_dual_to_go_on_from_keeps_none():
+    X, Y = make_rows()
+    assert ProXML(random_state=0).fit(X, Y).dual_ is None
+    assert DiSMEC(loss="logistic", random_state=0).fit(X, Y).dual_ is None
+    assert DiSMEC(random_state=0).fit(X, Y, np.arange(X.shape[0]) % 3).dual_ is None, "rows would have other numbers"
+
+
+@pytest.mark.parametrize(
+    ("part", "damage", "words"),
+    [
+        ("n_rows", lambda n: 3, "dual_.rows"),
+        ("indptr", lambda a: a[:-1], "dual_.indptr"),
+        ("rows", lambda a: a[::-1].copy(), "does not rise"),
+        ("rows", lambda a: a.astype(np.int64), "dual_.rows"),
+        ("values", lambda a: np.full_like(a, np.nan), "dual_.values"),
+        ("values", lambda a: a.astype(np.float32), "dual_.values"),
+    ],
+)
+def test_a_damaged_dual_is_refused(part, damage, words, tmp_path):
+    X, Y = make_rows()
+    model = DiSMEC(random_state=0).fit(X, Y)
+    model.dual_ = model.dual_._replace(**{part: damage(getattr(model.dual_, part))})
+    model.save(tmp_path / "model")
+    with pytest.raises(ModelFileError, match=words):
+        tailwise.load(tmp_path / "model")
+
+
+def test_rows_above_two_bytes_take_four():
+    store = DualStore(70_000, 2)
+    store.add(np.array([1]), Support(np.array([0, 2]), np.array([4, 69_999]), np.array([1e9, -0.5])))
+    dual = store.finish()
+    assert dual.rows.dtype == np.int32 and dual.rows.tolist() == [4, 69_999] and dual.values.tolist() == [65504.0, -0.5]
+    dual.check(2)
+    assert dual.of(np.array([5, 1, 0])).indptr.tolist() == [0, 0, 2, 2]

@@ -10,7 +10,17 @@ from scipy import sparse
 
 from tailwise.base import TopK
 from tailwise.explanation import Explanation
-from tailwise.kernels.solvers.problems import BYTES_A_VALUE, NO_START, FarRows, Labels, Options, Rows, Start, Weights
+from tailwise.kernels.solvers.problems import (
+    BYTES_A_VALUE,
+    NO_START,
+    FarRows,
+    Labels,
+    Options,
+    Rows,
+    Standing,
+    Start,
+    Weights,
+)
 from tailwise.kernels.solvers.solve import DEFAULT_C, solve_block
 from tailwise.linear.one_vs_rest import OneVsRest
 from tailwise.memory import free_memory, memory_apart
@@ -119,7 +129,7 @@ class DiSMEC(OneVsRest):
             return super()._blocks(labels, costs, prepared)
         return [labels[start : start + _LABELS_A_PASS] for start in range(0, labels.size, _LABELS_A_PASS)]
 
-    def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start) -> Weights:
+    def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start | Standing) -> Weights:
         if self.loss == "logistic":
             start = NO_START  # it begins anew whatever there was, and then needs all of its rounds
         options = Options(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tailwise.kernels.solvers.problems import Labels, Options, Rows, Start, Weights
+from tailwise.kernels.solvers.problems import Labels, Options, Rows, Standing, Start, Weights
 from tailwise.kernels.solvers.solve import solve_block
 from tailwise.linear.one_vs_rest import OneVsRest
 from tailwise.parameters import Choice, Number
@@ -65,6 +65,6 @@ class PPDSparse(OneVsRest):
     def _ranges(self) -> Ranges:
         return super()._ranges() | ({"l1": Range.around(self.l1, 8)} if self.l1 else {})
 
-    def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start) -> Weights:
+    def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start | Standing) -> Weights:
         options = Options(loss=self.loss, l1=self.l1, tol=self.tol, prune=self.prune, seed=seed, **self._effort(start))
         return solve_block(rows, labels, options, start)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.solvers.problems import Labels, Options, Rows, Start, Weights
+from tailwise.kernels.solvers.problems import Labels, Options, Rows, Standing, Start, Weights
 from tailwise.kernels.solvers.solve import solve_l1_block
 from tailwise.kernels.sparse.columns import Columns, to_columns
 from tailwise.linear.one_vs_rest import OneVsRest
@@ -82,6 +82,7 @@ class ProXML(OneVsRest):
     def _prepare(self, rows: Rows) -> Columns:
         return to_columns(rows, rows.features.size)
 
-    def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start) -> Weights:
+    def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start | Standing) -> Weights:
+        assert not isinstance(start, Standing)  # its solver has no dual
         options = Options(tol=self.tol, prune=self.prune, seed=seed, **self._effort(start))
         return solve_l1_block(rows, prepared, labels, options, start)

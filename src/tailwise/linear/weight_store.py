@@ -8,7 +8,10 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.kernels.solvers.problems import Weights
-from tailwise.kernels.sparse.columns import turn_by_feature
+from tailwise.kernels.sparse.columns import copy_by_feature, turn_by_feature
+
+_SMALL = 2**24
+"""So many entries, 128 MB, may be there twice for a moment."""
 
 
 class WeightStore:
@@ -43,10 +46,17 @@ class WeightStore:
         starts = np.concatenate([np.empty(0, np.int64), *self._starts]).astype(np.int64)
         features, values = self._features, self._values
         self._features, self._values = np.empty(0, np.int32), np.empty(0, np.float32)
-        indptr = turn_by_feature(starts, labels, features, values, self._n_features)
+        small = features.size <= _SMALL
+        if small:
+            order = np.argsort(labels)
+            stops = np.append(starts[1:], features.size)
+            parts = (starts[order], stops[order], labels[order], features, values)
+            indptr, features, values = copy_by_feature(*parts, self._n_features)
+        else:
+            indptr = turn_by_feature(starts, labels, features, values, self._n_features)
         if features.size < 2**31:
             indptr = indptr.astype(np.int32)
         weights = sparse.csr_array((values, features, indptr), shape=(self._n_features, self._bias.size))
-        weights.has_sorted_indices = False
+        weights.has_sorted_indices = small
         weights.sort_indices()
         return weights, self._bias

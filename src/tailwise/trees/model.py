@@ -152,7 +152,7 @@ class LabelTreeModel(XMCModel):
             X,
             Y,
             planted,
-            lambda rows, labels: solve_block(rows, labels, options),
+            lambda rows, labels: solve_block(rows, labels, options)._replace(support=None),
             weight=weight,
             visit=visit if self.negatives == "beam" else None,
             n_jobs=self.n_jobs,

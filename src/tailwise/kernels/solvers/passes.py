@@ -31,6 +31,7 @@ from tailwise.kernels.solvers.svm import (
     _settle,
     _start,
     _take,
+    _take_support,
 )
 from tailwise.kernels.solvers.sweeps import _copy_wanted, _descend, _Near
 
@@ -96,7 +97,9 @@ def solve_svm_in_passes(rows, starts, labels, options, memory):
     begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
     bias = np.empty(n_labels, np.float32)
     features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
-    next_label = done = used = 0
+    first, n_support = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
+    positions, signed = np.empty(_NEWCOMERS, np.int32), np.empty(_NEWCOMERS, np.float32)
+    next_label = done = used = kept = 0
     held = 0
     while True:
         waiting = 1
@@ -111,6 +114,11 @@ def solve_svm_in_passes(rows, starts, labels, options, memory):
                     count[label] = _take(lanes, at % LANES, options.prune, features, values, used)
                     begin[label], bias[label] = used, groups.bias[at]
                     used += count[label]
+                    positions = grown(positions, kept, kept + groups.size[at])
+                    signed = grown(signed, kept, kept + groups.size[at])
+                    n_support[label] = _take_support(lanes, at % LANES, own, positions, signed, kept)
+                    first[label] = kept
+                    kept += n_support[label]
                     _forget(lanes, at % LANES, own)
                     groups.label[at] = -1
                     waits[at] = _IDLE
@@ -135,7 +143,7 @@ def solve_svm_in_passes(rows, starts, labels, options, memory):
             if waiting:
                 near = _descend_some(rows, labels, groups, sets, waits, unsoft, options, near)
         if done == n_labels:
-            return begin, count, features, values, bias
+            return begin, count, features, values, bias, first, n_support, positions, signed
         found = _cleared(found, 3 * _room_for(np.max(groups.size), options.growth))
         _scan(rows, starts, groups, n_groups, waits, found, options.growth)
         for at in range(n_lanes):

@@ -71,6 +71,29 @@ class Labels(NamedTuple):
     """(n_labels,) float32 > 0: C of every negative of the label"""
 
 
+class Support(NamedTuple):
+    """Where the dual of each label's problem stands: its support vectors."""
+
+    indptr: np.ndarray
+    """(n_labels + 1,) int64"""
+    positions: np.ndarray
+    """(nnz,) int32: which of ``Rows``; ascending within a label"""
+    values: np.ndarray
+    """(nnz,) float32: α z"""
+
+
+class Standing(NamedTuple):
+    """Where to go on: the support vectors of each label, and other rows that may have a loss."""
+
+    support: Support
+    first: np.ndarray
+    """(n_labels + 1,) int64"""
+    candidates: np.ndarray
+    """(nnz,) int32: which of ``Rows``; ascending within a label, positives and support vectors may be among them"""
+    sweeps: int
+    """over the whole working set, after those over positives and rows without α"""
+
+
 class Weights(NamedTuple):
     """Pruned solutions, one sparse vector a label."""
 
@@ -82,6 +105,8 @@ class Weights(NamedTuple):
     """(nnz,) float32, all with magnitude >= ``prune``"""
     bias: np.ndarray
     """(n_labels,) float32"""
+    support: Support | None = None
+    """where the dual stands, of a solver that has one"""
 
 
 class Start(NamedTuple):

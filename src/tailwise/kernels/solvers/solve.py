@@ -16,11 +16,15 @@ from tailwise.kernels.solvers.problems import (
     Labels,
     Options,
     Rows,
+    Standing,
     Start,
+    Support,
     Weights,
 )
+from tailwise.kernels.solvers.resuming import resume_svm, rows_above
 from tailwise.kernels.solvers.svm import solve_svm
 from tailwise.kernels.sparse.columns import Columns
+from tailwise.kernels.sparse.csr import spread
 
 DEFAULT_C = {"squared_hinge": 1.0, "hinge": 1.0, "logistic": 16.0}
 """The C to take for a loss, chosen on validation rows: rows of unit length need a stronger pull in the logistic loss,
@@ -28,53 +32,59 @@ whose slope never exceeds 1."""
 
 
 DEFAULTS = Options()
+_KINDS = (np.int64, np.int32, np.float32)
 
 
-def solve_block(rows: Rows | FarRows, labels: Labels, options: Options = DEFAULTS, start: Start = NO_START) -> Weights:
+def solve_block(
+    rows: Rows | FarRows, labels: Labels, options: Options = DEFAULTS, start: Start | Standing = NO_START
+) -> Weights:
     """Solve one linear problem a label over shared rows: ``min ½|w|² + l1|w|₁ + ½v² + Σ_i C_i loss(z_i (w·x_i + b))``.
 
-        A pure function that releases the GIL: call it for blocks of labels (a few hundred) or for the children of a
-        tree node, from as many threads as wanted. ``rows`` comes from :func:`pack_rows` once and serves every block.
-        A label's result does not depend on the other labels of the block. Labels may have no positive row, or
-        every row.
+    A pure function that releases the GIL: call it for blocks of labels (a few hundred) or for the children of a
+    tree node, from as many threads as wanted. ``rows`` comes from :func:`pack_rows` once and serves every block.
+    A label's result does not depend on the other labels of the block. Labels may have no positive row, or
+    every row.
 
-        Parameters
-        ----------
-        rows : Rows or FarRows
-            The rows, packed; may be read-only. The result does not depend on where they are.
-        labels : Labels
-            For each label the *positions* in ``rows`` (not row numbers of X) of its positives, ascending, the C of each
-            positive, and the C of all its negatives.
-        options : Options
-            Loss, penalty, accuracy, pruning.
-        start : Start
-            Old solutions to begin from; the logistic loss begins anew whatever it says.
+    Parameters
+    ----------
+    rows : Rows or FarRows
+        The rows, packed; may be read-only. The result does not depend on where they are.
+    labels : Labels
+        For each label the *positions* in ``rows`` (not row numbers of X) of its positives, ascending, the C of each
+        positive, and the C of all its negatives.
+    options : Options
+        Loss, penalty, accuracy, pruning.
+    start : Start or Standing
+        Old solutions to begin from, by a scan of all rows; or where the dual of each label stood, from which it goes on
+        over support vectors, positives and candidates alone. The logistic loss begins anew whatever it says.
 
-        Returns
-        -------
-        Weights
-            Feature numbers of X (not local ones), ascending within a label, and their values; biases.
+    Returns
+    -------
+    Weights
+        Feature numbers of X (not local ones), ascending within a label, and their values; biases.
 
-        Examples
-        --------
-        >>> from tailwise.kernels.solvers.passes import solve_svm_in_passes
-    from tailwise.kernels.solvers.problems import pack_rows
-        >>> from tailwise.kernels.sparse.csr import Csr, csr_parts
-        >>> rows = pack_rows(csr_parts(Csr(np.array([0, 1, 2]), np.array([0, 1]), np.array([1.0, 1.0]))), 2)
-        >>> labels = Labels(np.array([0, 1]), np.array([0]), np.ones(1, np.float32), np.ones(1, np.float32))
-        >>> solve_block(rows, labels, Options(tol=1e-4)).features
-        array([0, 1], dtype=int32)
+    Examples
+    --------
+    >>> from tailwise.kernels.solvers.problems import pack_rows
+    >>> from tailwise.kernels.sparse.csr import Csr, csr_parts
+    >>> rows = pack_rows(csr_parts(Csr(np.array([0, 1, 2]), np.array([0, 1]), np.array([1.0, 1.0]))), 2)
+    >>> labels = Labels(np.array([0, 1]), np.array([0]), np.ones(1, np.float32), np.ones(1, np.float32))
+    >>> solve_block(rows, labels, Options(tol=1e-4)).features
+    array([0, 1], dtype=int32)
     """
     if options.loss not in LOSSES:
         raise ValueError(f"loss={options.loss!r} is not one of {', '.join(map(repr, LOSSES))}")
     if isinstance(rows, FarRows):
         often = rows.rows.indptr[-1] >= FEW_TIMES * rows.rows.features.shape[0]
-        if often and options.loss != "logistic" and not options.l1 and not start.bias.size:
+        anew = isinstance(start, Start) and not start.bias.size
+        if often and anew and options.loss != "logistic" and not options.l1:
             return _joined(
                 rows.rows,
                 solve_svm_in_passes(rows.rows, rows.starts, _plain(labels), _compiled(options, -1.0), rows.memory),
             )
         rows = rows.near()
+    if isinstance(start, Standing):
+        return _joined(rows, resume_svm(rows, _plain(labels), _standing(start), _compiled(options, -1.0)))
     if options.loss != "logistic":
         return _joined(rows, solve_svm(rows, _plain(labels), _local(rows, start), _compiled(options, -1.0)))
     if options.l1:
@@ -98,14 +108,48 @@ def _plain(labels: Labels) -> Labels:
     return frozen(Labels(*(part.astype(kind, copy=False) for part, kind in zip(labels, types, strict=True))))
 
 
+def rows_with_losses(
+    rows: Rows,
+    weights: Start,
+    slack: float,
+    *,
+    among: np.ndarray | None = None,
+    beside: Support | None = None,
+    most: int = 2**31,
+) -> tuple[np.ndarray, np.ndarray]:
+    """For each label the rows that, as negatives, miss their margin by more than ``slack``: where they begin, and all.
+
+    ``among`` (ascending) are the rows to look at, None is all; ``beside`` has for each label rows of them that are
+    known already. Where more than ``most`` are found, those that miss the margin by most.
+    """
+    positions = np.arange(rows.squares.size) if among is None else among
+    nothing = Support(np.zeros(weights.indptr.size), np.empty(0), np.empty(0))
+    others = _plain_support(nothing if beside is None else beside)
+    chosen = positions.astype(np.int32, copy=False)
+    return rows_above(rows, chosen, _local(rows, weights), others, np.float32(slack - 1), most)
+
+
+def _standing(start: Standing) -> Standing:
+    support = _plain_support(start.support)
+    first, candidates = start.first.astype(np.int64, copy=False), start.candidates.astype(np.int32, copy=False)
+    return frozen(Standing(support, first, candidates, int(start.sweeps)))
+
+
+def _plain_support(support: Support) -> Support:
+    return frozen(Support(*(part.astype(kind, copy=False) for part, kind in zip(support, _KINDS, strict=True))))
+
+
 def _local(rows: Rows, start: Start) -> Start:
     """The old solutions with local feature numbers, without features that no row has."""
     if start.bias.size == 0:
         return NO_START
+    types = (np.int64, np.int32, np.float32, np.float32, np.int64)
+    if rows.features.size and rows.features[-1] == rows.features.size - 1:
+        # All features are there, and have their own numbers.
+        return frozen(Start(*(part.astype(kind, copy=False) for part, kind in zip(start, types, strict=True))))
     place = np.minimum(np.searchsorted(rows.features, start.features), max(0, rows.features.size - 1))
     there = rows.features[place] == start.features if rows.features.size else np.zeros(place.size, np.bool_)
     indptr = np.append(0, np.cumsum(there))[start.indptr]
-    types = (np.int64, np.int32, np.float32, np.float32, np.int64)
     parts = (indptr, place[there], start.values[there], start.bias, start.n_known)
     return frozen(Start(*(part.astype(kind, copy=False) for part, kind in zip(parts, types, strict=True))))
 
@@ -128,8 +172,11 @@ def _compiled(options: Options, centre: float) -> Options:
 
 def _joined(rows: Rows, solved: tuple[np.ndarray, ...]) -> Weights:
     """A kernel's output in label order, local feature numbers replaced by features of X."""
-    begin, count, features, values, bias = solved
-    indptr = np.zeros(count.shape[0] + 1, np.int64)
-    np.cumsum(count, out=indptr[1:])
-    order = np.repeat(begin - indptr[:-1], count) + np.arange(indptr[-1])
-    return Weights(indptr, rows.features[features[order]], values[order], bias)
+    begin, count, features, values, bias, *dual = solved
+    indptr, order = spread(begin, count)
+    support = None
+    if dual:
+        first, size, positions, signed = dual
+        held, place = spread(first, size)
+        support = Support(held, positions[place], signed[place])
+    return Weights(indptr, rows.features[features[order]], values[order], bias, support)

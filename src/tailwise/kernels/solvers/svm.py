@@ -66,7 +66,8 @@ class _Sets(NamedTuple):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def solve_svm(rows, labels, start, options):
-    """Solve every label of ``labels`` over ``rows``; returns (begin, count, local features, values, bias).
+    """Solve every label of ``labels`` over ``rows``; returns (begin, count, local features, values, bias) and the same
+    for support vectors: (begin, count, positions, α z).
 
     A label's weights are ``values[begin : begin + count]``. They depend neither on the other labels of the block
     nor on their order: a lane whose label is done takes the next one, and lanes never exchange anything.
@@ -94,7 +95,9 @@ def solve_svm(rows, labels, start, options):
     begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
     bias = np.empty(n_labels, np.float32)
     features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
-    next_label = done = used = 0
+    first, n_support = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
+    positions, signed = np.empty(n_rows, np.int32), np.empty(n_rows, np.float32)
+    next_label = done = used = held = 0
     while True:
         for lane in range(n_lanes):
             while True:
@@ -105,6 +108,11 @@ def solve_svm(rows, labels, start, options):
                     count[label] = _take(lanes, lane, options.prune, features, values, used)
                     begin[label], bias[label] = used, lanes.bias[lane]
                     used += count[label]
+                    positions = grown(positions, held, held + lanes.size[lane])
+                    signed = grown(signed, held, held + lanes.size[lane])
+                    n_support[label] = _take_support(lanes, lane, sets, positions, signed, held)
+                    first[label] = held
+                    held += n_support[label]
                     _forget(lanes, lane, sets)
                     label = lanes.label[lane] = -1
                     done += 1
@@ -128,7 +136,7 @@ def solve_svm(rows, labels, start, options):
                 if lanes.rounds[lane] < options.max_rounds:
                     break
         if done == n_labels:
-            return begin, count, features, values, bias
+            return begin, count, features, values, bias, first, n_support, positions, signed
         _scan(rows, lanes, scores)
         for lane in range(n_lanes):
             if lanes.label[lane] >= 0 and lanes.rounds[lane] == _RESUMED:
@@ -196,6 +204,17 @@ def _take(lanes, lane, prune, features, values, used):
             values[at] = weight
             at += 1
     return at - used
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _take_support(lanes, lane, sets, positions, signed, held):
+    at = held
+    for n in np.argsort(sets.rows[lane, : lanes.size[lane]]):
+        if sets.alphas[lane, n] > 0:
+            positions[at] = sets.rows[lane, n]
+            signed[at] = sets.alphas[lane, n] if sets.costs[lane, n] > 0 else -sets.alphas[lane, n]
+            at += 1
+    return at - held
 
 
 @njit(nogil=True, cache=True, boundscheck=False)

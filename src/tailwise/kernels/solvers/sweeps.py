@@ -18,6 +18,7 @@ from tailwise.kernels.solvers.problems import SQUARED_HINGE
 
 _FAST = {"contract", "nsz", "reassoc", "arcp"}
 _SWEEPS = 5
+_LEAST = 1e-6
 _CHUNK_VALUES = 1 << 22
 _AHEAD = 3
 """A row is asked for so many rows before its turn: working sets of many rows lie outside of the caches."""
@@ -39,12 +40,15 @@ class _Near(NamedTuple):
     """(room,) float32"""
 
 
-class _Own(NamedTuple):
-    """The working set of one label: see ``_Sets``."""
+class WorkingSet(NamedTuple):
+    """Rows of one label, and where their dual stands; (size,) each."""
 
     rows: np.ndarray
+    """int32"""
     costs: np.ndarray
+    """float32: +C of a positive, -C of a negative"""
     alphas: np.ndarray
+    """float32"""
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -107,33 +111,44 @@ def _ask_for(indptr, indices, data, row):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def _descend(rows, lanes, lane, sets, unsoft, options, near):
-    """Coordinate descent over one working set, with LIBLINEAR's shrinking; with L1 ``unsoft`` is overwritten by u.
-
-    Rows that lie far are those that ``near`` has, or else copied chunk by chunk, sweep by sweep.
-    """
-    weights = lanes.weights[lane]
-    own = _Own(sets.rows[lane], sets.costs[lane], sets.alphas[lane])
-    size = active = lanes.size[lane]
+    """Coordinate descent over the working set of a lane; its first one, before a scan, is short."""
+    size = lanes.size[lane]
+    own = WorkingSet(sets.rows[lane, :size], sets.costs[lane, :size], sets.alphas[lane, :size])
     if options.l1 > 0:
-        _unpenalised(rows, own, size, unsoft)
+        sum_support(rows, own, unsoft)
+    sweeps = min(_SWEEPS, options.max_sweeps) if lanes.rounds[lane] < 2 else options.max_sweeps
+    bias, error = descend(rows, own, lanes.weights[lane], unsoft, lanes.bias[lane], (sweeps, _LEAST), options, near)
+    lanes.bias[lane], lanes.error[lane] = bias, error
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def descend(rows, own, weights, unsoft, bias, effort, options, near):
+    """Coordinate descent over one working set, with LIBLINEAR's shrinking; returns the bias and the error left.
+
+    ``own`` is a :class:`WorkingSet`, ``weights`` (n_features,) and ``bias`` belong to its α, and with L1 ``unsoft`` is
+    what :func:`sum_support` gives, all float32; α, ``weights`` and ``unsoft`` are written. ``effort`` is how many
+    sweeps there are at most, and how far a row's gradient may be off without a step. Rows that lie far are those that
+    ``near`` has, or else copied chunk by chunk, sweep by sweep.
+    """
+    sweeps, least = effort
+    size = active = own.rows.shape[0]
     order = np.arange(size)
-    n_rows = lanes.member.shape[0]
+    n_rows = rows.squares.shape[0]
     n_chunks = _count_chunks(rows, own.rows, size)
     ends = np.empty(n_chunks + 1, np.int64)
     far = near.starts.shape[0] > 0
     together = far and size > 0 and near.places[own.rows[0]] > 0
-    bias = lanes.bias[lane]
     state = shuffle_state(options.seed)
     error = np.inf
     high_bar, low_bar = np.inf, -np.inf
-    for _ in range(min(_SWEEPS, options.max_sweeps) if lanes.rounds[lane] < 2 else options.max_sweeps):
+    for _ in range(sweeps):
         highest, lowest = -np.inf, np.inf
         state = shuffle(order, active, state)
         _sort_by_chunk(order, active, own.rows, n_rows, ends)
         active = 0
         for chunk in range(n_chunks):
             first, last = ends[chunk], ends[chunk + 1]
-            bars = (high_bar, low_bar, highest, lowest, bias)
+            bars = (high_bar, low_bar, highest, lowest, bias, least)
             if not far:
                 places = near.places
                 found = _sweep(
@@ -185,19 +200,20 @@ def _descend(rows, lanes, lane, sets, unsoft, options, near):
         else:
             high_bar = highest if highest > 0 else np.inf
             low_bar = lowest if lowest < 0 else -np.inf
-    lanes.error[lane] = error
-    lanes.bias[lane] = bias
+    return bias, error
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _unpenalised(rows, own, size, weights):
-    """What weights are before the L1 penalty shortens them."""
-    for feature in range(weights.shape[0]):
-        weights[feature] = 0
+def sum_support(rows, own, total):
+    """``total = Σ α_i z_i x_i`` over a :class:`WorkingSet`; writes ``total`` (n_features,)."""
+    for feature in range(total.shape[0]):
+        total[feature] = 0
+    size = own.rows.shape[0]
     for n in range(size):
+        _ask_for(rows.indptr, rows.indices, rows.data, own.rows[min(n + _AHEAD, size - 1)])
         row, step = own.rows[n], own.alphas[n] if own.costs[n] > 0 else -own.alphas[n]
         if step != 0:
-            _add(weights, rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1], step)
+            _add(total, rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1], step)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -250,10 +266,10 @@ def _sweep(rows, indptr, indices, data, places, own, order, first, last, weights
     """Visit ``order[first:last]`` once, those that shrink put behind the others.
 
     Rows are those of ``indptr``, ``indices`` and ``data``, by ``places`` unless that is empty. ``bars`` are the bounds
-    of a gradient to shrink by, its highest and lowest so far, and the bias. Returns the new ``last``, highest and
-    lowest gradient and bias.
+    of a gradient to shrink by, its highest and lowest so far, the bias, and how far off a gradient may be. Returns the
+    new ``last``, highest and lowest gradient and bias.
     """
-    high_bar, low_bar, highest, lowest, bias = bars
+    high_bar, low_bar, highest, lowest, bias, least = bars
     scale_squared = np.float32(options.bias_scale * options.bias_scale)
     squared = options.loss == SQUARED_HINGE
     l1 = np.float32(options.l1)
@@ -286,7 +302,7 @@ def _sweep(rows, indptr, indices, data, places, own, order, first, last, weights
             continue
         n += 1
         highest, lowest = max(highest, projected), min(lowest, projected)
-        if abs(projected) > 1e-6 and curvature > 0:
+        if abs(projected) > least and curvature > 0:
             own.alphas[at] = min(max(alpha - gradient / curvature, np.float32(0)), upper)
             step = (own.alphas[at] - alpha) * sign
             if l1 > 0:

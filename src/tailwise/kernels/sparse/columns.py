@@ -77,6 +77,28 @@ def turn_by_feature(starts, labels, keys, values, n_features):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
+def copy_by_feature(starts, stops, labels, keys, values, n_features):
+    """As :func:`turn_by_feature`, copied: twice as quick, in twice the memory; returns indptr, labels and values.
+
+    The weights of ``labels[n]`` are entries ``starts[n] : stops[n]``; within a feature they come in the order of
+    ``labels``. Inputs are only read.
+    """
+    indptr = np.zeros(n_features + 1, np.int64)
+    for a in range(keys.shape[0]):
+        indptr[keys[a] + 1] += 1
+    for feature in range(n_features):
+        indptr[feature + 1] += indptr[feature]
+    place = indptr[:-1].copy()
+    turned, moved = np.empty(keys.shape[0], np.int32), np.empty(keys.shape[0], np.float32)
+    for n in range(labels.shape[0]):
+        for a in range(starts[n], stops[n]):
+            at = place[np.uint64(keys[a])]
+            turned[at], moved[at] = labels[n], values[a]
+            place[np.uint64(keys[a])] = at + 1
+    return indptr, turned, moved
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
 def _find_label(starts, guide, at):
     """The last n with ``starts[n] <= at``, from that of the first entry of its page."""
     n = guide[at // _PAGE]

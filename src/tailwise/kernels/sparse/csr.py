@@ -39,6 +39,17 @@ def csr_parts(X: Any, data: np.ndarray | None = None) -> Csr:
     )
 
 
+def spread(begin: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Parts of an array that are laid end to end: where each begins then, (n + 1,) int64, and the place of each entry.
+
+    >>> spread(np.array([7, 2]), np.array([2, 3]))
+    (array([0, 2, 5]), array([7, 8, 2, 3, 4]))
+    """
+    indptr = np.zeros(count.shape[0] + 1, np.int64)
+    np.cumsum(count, out=indptr[1:])
+    return indptr, np.repeat(begin - indptr[:-1], count) + np.arange(indptr[-1])
+
+
 def csr_views(X: Any) -> Csr:
     """As :func:`csr_parts` without a change of types: for weights, whose indptr is too long to copy at each call."""
     return frozen(Csr(X.indptr, X.indices, X.data))

@@ -1,0 +1,103 @@
+"""Where the dual of each label stood when it was solved, kept so that an update goes on from there."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tailwise.kernels.solvers.problems import Support
+from tailwise.kernels.sparse.csr import spread
+from tailwise.persistence.checks import (
+    check_exact,
+    check_indices,
+    check_kind,
+    check_offsets,
+    check_range,
+    check_shape,
+    check_that,
+)
+
+_LARGEST = float(np.finfo(np.float16).max)
+_SHORT = 2**16
+
+
+class DualState(NamedTuple):
+    """The support vectors of every label: four bytes each where there are at most 65,536 rows, six otherwise.
+
+    An α rounded to half precision is itself a point of the dual, from which descent goes on as well.
+    """
+
+    n_rows: int
+    """how many rows there were"""
+    indptr: np.ndarray
+    """(n_labels + 1,) int64"""
+    rows: np.ndarray
+    """(nnz,) uint16 or int32, ascending within a label"""
+    values: np.ndarray
+    """(nnz,) float16: α z"""
+
+    def of(self, labels: np.ndarray) -> Support:
+        """The support vectors of ``labels``, in their order; labels that are newer have none."""
+        old = np.minimum(labels, max(0, self.indptr.size - 2))
+        counts = np.where(labels < self.indptr.size - 1, np.diff(self.indptr)[old], 0)
+        indptr, take = spread(self.indptr[old], counts)
+        return Support(indptr, self.rows[take].astype(np.int32), self.values[take].astype(np.float32))
+
+    def check(self, n_labels: int) -> None:
+        """Refuse what no model of this many labels keeps."""
+        check_that(type(self.n_rows) is int and self.n_rows > 0, f"dual_.n_rows is {self.n_rows!r}")
+        rows = check_shape("dual_.rows", self.rows, (None,), "iu")
+        check_exact("dual_.rows", check_indices("dual_.rows", rows, self.n_rows), _row_type(self.n_rows), (None,))
+        check_exact("dual_.indptr", self.indptr, np.int64, (n_labels + 1,))
+        ends = check_offsets("dual_.indptr", self.indptr, n_labels, rows.size)[1:-1]
+        falls = rows[1:] <= rows[:-1]
+        falls[ends[(ends > 0) & (ends < rows.size)] - 1] = False
+        check_that(not falls.any(), "dual_.rows does not rise within a label")
+        check_range(
+            "dual_.values", check_exact("dual_.values", self.values, np.float16, (rows.size,)), -_LARGEST, _LARGEST
+        )
+
+
+class DualStore:
+    """Takes the support vectors of blocks of labels in any order, from any thread; the result does not depend on it."""
+
+    def __init__(self, n_rows: int, n_labels: int) -> None:
+        self._n_rows = n_rows
+        self._sizes = np.zeros(n_labels, np.int64)
+        self._parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._whole = True
+        self._lock = Lock()
+
+    def add(self, labels: np.ndarray, support: Support | None) -> None:
+        """Keep those of ``labels``, in their order; None says that their solver has no dual."""
+        with self._lock:
+            if support is None:
+                self._whole = False
+                return
+            self._sizes[labels] = np.diff(support.indptr)
+            values = np.clip(support.values, -_LARGEST, _LARGEST).astype(np.float16)
+            self._parts.append((labels, support.positions.astype(_row_type(self._n_rows)), values))
+
+    def finish(self) -> DualState | None:
+        """What to keep; None where a solver has no dual. The store is empty afterwards."""
+        parts, self._parts = self._parts, []
+        if not self._whole:
+            return None
+        indptr = np.append(0, np.cumsum(self._sizes))
+        rows, values = np.empty(indptr[-1], _row_type(self._n_rows)), np.empty(indptr[-1], np.float16)
+        for labels, own, alphas in parts:
+            _, place = spread(indptr[labels], self._sizes[labels])
+            rows[place], values[place] = own, alphas
+        return DualState(self._n_rows, indptr, rows, values)
+
+
+def check_dual(state: Any, n_labels: int) -> None:
+    """Refuse what is no ``dual_`` of a model."""
+    if state is not None:
+        check_kind("dual_", state, DualState).check(n_labels)
+
+
+def _row_type(n_rows: int) -> type[np.integer[Any]]:
+    return np.uint16 if n_rows <= _SHORT else np.int32
