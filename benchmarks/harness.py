@@ -5,6 +5,7 @@ A benchmark is a module of this package that defines::
     QUESTION = "How fast is the reader beside scikit-learn's?"          # one line, printed first
     REPEATS = 3                                                         # optional; --repeats N at the command line wins
     # --only dismec,liblinear at the command line runs the contenders with these texts in their names
+    # --data NAME at the command line is what contenders(NAME) gets, where a module takes other data than its own
     THREADS = 2                                                         # optional
     def contenders() -> list[Contender]: ...                            # the first one is ours
 
@@ -41,7 +42,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module, metadata
@@ -115,8 +116,11 @@ class Matrices(NamedTuple):
     Y_test: Any
 
 
-def matrices(name: str) -> Matrices:
-    """The dataset ``name`` as files that every environment can read; written on first use by ours."""
+def matrices(name: str, draw: Callable[[], Any] | None = None) -> Matrices:
+    """The dataset ``name`` as files that every environment can read; written on first use by ours.
+
+    It is what ``draw`` returns, or else that which tailwise knows by its name.
+    """
     from scipy import sparse
 
     folder = RESULTS / "data" / name
@@ -125,7 +129,7 @@ def matrices(name: str) -> Matrices:
         from tailwise.rows import unit_rows
         from tailwise.validation import check_features
 
-        dataset = load_dataset(name)
+        dataset = draw() if draw else load_dataset(name)
         folder.mkdir(parents=True, exist_ok=True)
         for part in Matrices._fields:
             value = getattr(dataset, part)
@@ -182,7 +186,8 @@ def run(name: str, arguments: list[str]) -> None:
     if hasattr(module, "main"):
         module.main(arguments)
         return
-    contenders = choose(module.contenders(), _option(arguments, "--only"))
+    data = _option(arguments, "--data")
+    contenders = choose(module.contenders(data) if data else module.contenders(), _option(arguments, "--only"))
     repeats = int(_option(arguments, "--repeats") or getattr(module, "REPEATS", 3))
     threads = getattr(module, "THREADS", 2)
     runs: dict[str, list[dict[str, Any]]] = {c.name: [] for c in contenders}
@@ -199,7 +204,7 @@ def run(name: str, arguments: list[str]) -> None:
                 print(f"  run {repeat + 1}/{repeats} {contender.name}: {_brief(figures)}", file=sys.stderr)
     present = {key: value for key, value in runs.items() if value}
     print_table(present, absent, threads)
-    save_results(name, {"threads": threads, "runs": present, "absent": absent})
+    save_results(f"{name}-{data}" if data else name, {"threads": threads, "runs": present, "absent": absent})
 
 
 def _option(arguments: list[str], name: str) -> str:

@@ -1,5 +1,9 @@
-"""How do Parabel and Bonsai compare with omikuji, PECOS and napkinxc on EURLex-4K: training, prediction, accuracy?
+"""How do Parabel and Bonsai compare with omikuji, PECOS and napkinxc: training, prediction, accuracy?
 
+``python -m benchmarks label_trees [--data short-rows|tibkat-de-titles] [--only NAMES] [--repeats N]``
+
+On EURLex-4K, or on many rare labels and short rows: ``make_longtail`` with 45,000 labels and about ten words a row, or
+the titles of German TIBKAT records (90 % of the training records to train, the others to judge), if they are at hand.
 Everyone trains on the same unit-length rows with two threads. "batch" is the whole test set on two threads, "one row"
 the median over single rows. The contenders train with their published defaults: omikuji's Parabel and Bonsai
 presets, PECOS' XR-Linear, napkinxc's PLT. Settings of ours were compared on rows cut from the training set.
@@ -7,25 +11,33 @@ presets, PECOS' XR-Linear, napkinxc's PLT. Settings of ours were compared on row
 
 from __future__ import annotations
 
+import json
+import lzma
 import statistics
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import RESULTS, Contender, folder_mb, keep_predictions, matrices, measure
+from benchmarks.harness import RESULTS, ROOT, Contender, folder_mb, keep_predictions, matrices, measure
 
-QUESTION = "How do Parabel and Bonsai compare with omikuji, PECOS and napkinxc on EURLex-4K?"
+QUESTION = "How do Parabel and Bonsai compare with omikuji, PECOS and napkinxc?"
 REPEATS = 2
 THREADS = 2
 
 _SINGLE_ROWS = 300
+_TITLES = ROOT.parent / "shared" / "data" / "tibkat-de-train.jsonl.xz"
 _BONSAI = {"cluster_balanced": False, "cluster_k": 100, "max_depth": 3}
 
 
-def contenders() -> list[Contender]:
+def contenders(data: str = "eurlex-4k") -> list[Contender]:
+    matrices(data, _DRAWN.get(data))
+
     def ours(name: str, kind: str, **parameters: Any) -> Contender:
-        return Contender(f"tailwise {name}", "run_ours", arguments={"kind": kind, **parameters})
+        return Contender(f"tailwise {name}", "run_ours", arguments={"data": data, "kind": kind, **parameters})
+
+    def peer(name: str, module: str, where: str = "peers", **parameters: Any) -> Contender:
+        return Contender(name, f"run_{module}", where, (module,), {"data": data, **parameters})
 
     return [
         ours("Parabel", "Parabel"),
@@ -35,49 +47,86 @@ def contenders() -> list[Contender]:
         ours("Bonsai, steep leaves", "Bonsai", weighting="steep"),
         ours("Bonsai, siblings only", "Bonsai", negatives="siblings"),
         ours("Bonsai, logistic", "Bonsai", loss="logistic"),
-        Contender("omikuji Parabel", "run_omikuji", "peers", ("omikuji",), {}),
-        Contender("omikuji Bonsai", "run_omikuji", "peers", ("omikuji",), _BONSAI),
-        Contender("PECOS XR-Linear", "run_pecos", "pecos", ("pecos",)),
-        Contender("napkinxc PLT", "run_napkinxc", "peers", ("napkinxc",)),
+        peer("omikuji Parabel", "omikuji"),
+        peer("omikuji Bonsai", "omikuji", **_BONSAI),
+        peer("PECOS XR-Linear", "pecos", "pecos"),
+        peer("napkinxc PLT", "napkinxc"),
     ]
 
 
-def run_ours(kind: str, **parameters: Any) -> dict[str, Any]:
+def _short_rows() -> Any:
+    from tailwise import make_longtail
+
+    words = {"labels_per_row": 3.0, "words_per_label": 2, "background_words": 5.0}
+    return make_longtail(
+        47_000, 40_000, 45_000, **words, exponent=0.8, propensity=1.0, test_fraction=0.02, random_state=0
+    )
+
+
+def _titles() -> Any:
+    import numpy as np
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.preprocessing import MultiLabelBinarizer
+
+    from tailwise.data import Dataset
+
+    with lzma.open(_TITLES, "rt", encoding="utf-8") as file:
+        records = [json.loads(line) for line in file]
+    order = np.random.default_rng(7).permutation(len(records))
+    train, judged = ([records[i] for i in part] for part in np.split(order, [int(0.9 * order.size)]))
+    words = TfidfVectorizer(sublinear_tf=True, min_df=2, dtype=np.float32)
+    X_train = words.fit_transform([record["title"] for record in train])
+    names = MultiLabelBinarizer(sparse_output=True).fit([record["labels"] for record in train])
+    known = set(names.classes_)
+    labels = [[label for label in record["labels"] if label in known] for record in judged]
+    return Dataset(
+        X_train,
+        names.transform([record["labels"] for record in train]).astype(np.float32),
+        words.transform([record["title"] for record in judged]),
+        names.transform(labels).astype(np.float32),
+        name="tibkat-de-titles",
+    )
+
+
+_DRAWN = {"short-rows": _short_rows, "tibkat-de-titles": _titles}
+
+
+def run_ours(data: str, kind: str, **parameters: Any) -> dict[str, Any]:
     import tailwise
 
-    data = matrices("eurlex-4k")
+    own = matrices(data)
     make = getattr(tailwise, kind)
-    make(random_state=0, n_jobs=THREADS, **parameters).fit(data.X_train[:200], data.Y_train[:200]).predict_topk(
-        data.X_test[:2]
+    make(random_state=0, n_jobs=THREADS, **parameters).fit(own.X_train[:200], own.Y_train[:200]).predict_topk(
+        own.X_test[:2]
     )
     with measure() as train:
-        model = make(random_state=0, n_jobs=THREADS, **parameters).fit(data.X_train, data.Y_train)
+        model = make(random_state=0, n_jobs=THREADS, **parameters).fit(own.X_train, own.Y_train)
     with measure() as batch:
-        top = model.predict_topk(data.X_test, 5)
+        top = model.predict_topk(own.X_test, 5)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
         model.save(path)
         start = time.perf_counter()
         mapped = tailwise.load(path, verify=False)
         opened = time.perf_counter() - start
-        one = _median_ms(lambda row: mapped.predict_topk(row, 5), data.X_test)
+        one = _median_ms(lambda row: mapped.predict_topk(row, 5), own.X_test)
         size = folder_mb(path)
-    return _figures(train, batch, data, one, size) | {"open ms": 1e3 * opened, "top": keep_predictions(top.labels)}
+    return _figures(train, batch, own, one, size) | {"open ms": 1e3 * opened, "top": keep_predictions(top.labels, data)}
 
 
-def run_omikuji(**parameters: Any) -> dict[str, Any]:
+def run_omikuji(data: str, **parameters: Any) -> dict[str, Any]:
     import numpy as np
     import omikuji
 
-    data = matrices("eurlex-4k")
-    file = _training_file(data)
+    own = matrices(data)
+    file = _training_file(data, own)
     settings = omikuji.Model.default_hyper_param()
     for name, value in parameters.items():
         setattr(settings, name, value)
     with measure() as train:
         model = omikuji.Model.train_on_data(str(file), settings, n_threads=THREADS)
     model.init_prediction_thread_pool(THREADS)
-    rows = [_pairs(data.X_test, i) for i in range(data.X_test.shape[0])]
+    rows = [_pairs(own.X_test, i) for i in range(own.X_test.shape[0])]
     with measure() as batch:
         # omikuji offers no batch call; one row after the other is what its users do.
         predicted = [model.predict(row, beam_size=10, top_k=5) for row in rows]
@@ -88,16 +137,16 @@ def run_omikuji(**parameters: Any) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         model.save(folder)
         size = folder_mb(Path(folder))
-    return _figures(train, batch, data, one, size) | {"top": keep_predictions(labels)}
+    return _figures(train, batch, own, one, size) | {"top": keep_predictions(labels, data)}
 
 
-def run_pecos() -> dict[str, Any]:
+def run_pecos(data: str) -> dict[str, Any]:
     import numpy as np
     from pecos.xmc import Indexer, LabelEmbeddingFactory
     from pecos.xmc.xlinear.model import XLinearModel
 
-    data = matrices("eurlex-4k")
-    X, Y, X_test = (part.astype(np.float32) for part in (data.X_train, data.Y_train, data.X_test))
+    own = matrices(data)
+    X, Y, X_test = (part.astype(np.float32) for part in (own.X_train, own.Y_train, own.X_test))
     with measure() as train:
         clusters = Indexer.gen(LabelEmbeddingFactory.create(Y, X, method="pifa"))
         model = XLinearModel.train(X, Y, C=clusters, threads=THREADS)
@@ -114,31 +163,30 @@ def run_pecos() -> dict[str, Any]:
         row = slice(predicted.indptr[i], predicted.indptr[i + 1])
         ranked = predicted.indices[row][np.argsort(-predicted.data[row], kind="stable")]
         labels[i, : ranked.size] = ranked
-    return _figures(train, batch, data, one, size) | {"top": keep_predictions(labels)}
+    return _figures(train, batch, own, one, size) | {"top": keep_predictions(labels, data)}
 
 
-def run_napkinxc() -> dict[str, Any]:
+def run_napkinxc(data: str) -> dict[str, Any]:
     import numpy as np
     from napkinxc.models import PLT
 
-    data = matrices("eurlex-4k")
+    own = matrices(data)
     lists = [
-        data.Y_train.indices[a:b].tolist()
-        for a, b in zip(data.Y_train.indptr[:-1], data.Y_train.indptr[1:], strict=True)
+        own.Y_train.indices[a:b].tolist() for a, b in zip(own.Y_train.indptr[:-1], own.Y_train.indptr[1:], strict=True)
     ]
     with tempfile.TemporaryDirectory() as folder:
         model = PLT(folder, threads=THREADS, verbose=False)
         with measure() as train:
-            model.fit(data.X_train, lists)
+            model.fit(own.X_train, lists)
         model.load()
         with measure() as batch:
-            predicted = model.predict(data.X_test, top_k=5)
+            predicted = model.predict(own.X_test, top_k=5)
         labels = np.full((len(predicted), 5), -1, np.int32)
         for i, row in enumerate(predicted):
             labels[i, : len(row)] = row
-        one = _median_ms(lambda row: model.predict(row, top_k=5), data.X_test)
+        one = _median_ms(lambda row: model.predict(row, top_k=5), own.X_test)
         size = folder_mb(Path(folder))
-    return _figures(train, batch, data, one, size) | {"top": keep_predictions(labels)}
+    return _figures(train, batch, own, one, size) | {"top": keep_predictions(labels, data)}
 
 
 def _figures(train: Any, batch: Any, data: Any, one: float, size: float) -> dict[str, Any]:
@@ -168,9 +216,9 @@ def _pairs(X: Any, i: int) -> list[tuple[int, float]]:
     return list(zip(X.indices[row].tolist(), X.data[row].tolist(), strict=True))
 
 
-def _training_file(data: Any) -> Path:
+def _training_file(name: str, data: Any) -> Path:
     """omikuji trains from a file in the repository's format."""
-    path = RESULTS / "data" / "eurlex-4k-unit.txt"
+    path = RESULTS / "data" / f"{name}-unit.txt"
     if path.exists():
         return path
     X, Y = data.X_train, data.Y_train

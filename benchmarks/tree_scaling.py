@@ -1,17 +1,19 @@
 """How does a label tree grow with the number of labels: training time and memory, model size, time of one row?
 
-``python -m benchmarks tree_scaling [size …] [--repeats N] [--trees N]``
+``python -m benchmarks tree_scaling [size …] [--repeats N] [--trees N] [--threads N]``
 
-Synthetic long-tailed data with as many rows as labels: 10,000, 100,000 and 500,000, or the sizes given as arguments.
+Synthetic long-tailed data with as many rows as labels: 50,000 to 400,000, or the sizes given as arguments.
 Each size runs in a process of its own: drawing the data, one Bonsai tree (or ``--trees``), saving, opening by mmap,
 single rows from the mapped model and batches on two threads, both ``--repeats`` times: the median, and the lowest and
-highest. "peak MB" is the process' whole peak, data included. A model that searches all labels would take fifty times
-longer a row at 500,000 than at 10,000; a tree's time grows with the logarithm.
+highest. "peak MB" is the process' whole peak, data included. Then the exponents: a cost that grows as size ** e, from
+each size to the next and over all of them by least squares. "non-zeros of labels", those of each label's rows summed
+up, is what a tree has to look at.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import resource
 import statistics
 import subprocess
@@ -24,18 +26,20 @@ from typing import Any
 from benchmarks.harness import ROOT, folder_mb, measure, save_results
 
 QUESTION = "How do training, memory and the time of one row grow with the number of labels?"
-SIZES = (10_000, 100_000, 500_000)
+SIZES = (50_000, 100_000, 200_000, 400_000)
 THREADS = 2
+GROWING = ("labels with rows", "non-zeros of labels", "train CPU-s", "peak MB", "model MB", "one row ms")
 _ROWS = 500
 
 
 def main(arguments: list[str]) -> None:
     arguments = list(arguments)
     repeats, trees = _take(arguments, "--repeats", 3), _take(arguments, "--trees", 1)
+    threads = _take(arguments, "--threads", THREADS)
     sizes = [int(text.replace("_", "")) for text in arguments] or list(SIZES)
     rows = []
     for size in sizes:
-        call = f"grow({size}, {repeats}, {trees})"
+        call = f"grow({size}, {repeats}, {trees}, {threads})"
         code = f"import json; from benchmarks.tree_scaling import grow; print(json.dumps({call}))"
         done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
         if done.returncode:
@@ -43,13 +47,31 @@ def main(arguments: list[str]) -> None:
             raise SystemExit(f"{size:,} labels failed")
         rows.append(json.loads(done.stdout.splitlines()[-1]))
         print("  " + ", ".join(f"{name} {_show(value)}" for name, value in rows[-1].items()))
-    first = rows[0]
-    for row in rows[1:]:
-        print(
-            f"  {row['labels'] / first['labels']:g} times the labels: one row takes "
-            f"{statistics.median(row['one row ms']) / statistics.median(first['one row ms']):.2f} times as long"
-        )
-    save_results("tree_scaling", {"sizes": rows})
+    found = exponents(rows)
+    for name, own in found.items():
+        print(f"  {name} grows as size ** {own['all']:.2f} ({', '.join(f'{e:.2f}' for e in own['steps'])})")
+    save_results("tree_scaling", {"sizes": rows, "exponents": found})
+
+
+def exponents(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """For what grows: the exponent over all sizes by least squares, and from each size to the next.
+
+    >>> exponents([{"labels": 1, "peak MB": 2.0}, {"labels": 4, "peak MB": 32.0}])["peak MB"]["all"]
+    2.0
+    """
+    found = {}
+    for name in GROWING:
+        if len(rows) < 2 or name not in rows[0]:
+            continue
+        sizes = [math.log2(row["labels"]) for row in rows]
+        values = [math.log2(statistics.median(row[name]) if isinstance(row[name], list) else row[name]) for row in rows]
+        steps = [
+            (values[i + 1] - values[i]) / (sizes[i + 1] - sizes[i])
+            for i in range(len(rows) - 1)
+            if sizes[i + 1] != sizes[i]
+        ]
+        found[name] = {"all": statistics.linear_regression(sizes, values).slope, "steps": steps}
+    return found
 
 
 def _take(arguments: list[str], option: str, default: int) -> int:
@@ -68,7 +90,7 @@ def _show(value: Any) -> str:
     return f"{value:,.4g}"
 
 
-def grow(n_labels: int, repeats: int, n_trees: int) -> dict[str, Any]:
+def grow(n_labels: int, repeats: int, n_trees: int, threads: int) -> dict[str, Any]:
     import numpy as np
 
     import tailwise
@@ -78,7 +100,7 @@ def grow(n_labels: int, repeats: int, n_trees: int) -> dict[str, Any]:
     Bonsai(n_trees=1, arity=4, max_leaf=5).fit(warm.X_train, warm.Y_train).predict_topk(warm.X_test)
     data = make_longtail(n_labels, max(5_000, n_labels // 5), n_labels, test_fraction=0.02, random_state=0)
     with measure() as train:
-        model = Bonsai(n_trees=n_trees, random_state=0, n_jobs=THREADS).fit(data.X_train, data.Y_train)
+        model = Bonsai(n_trees=n_trees, random_state=0, n_jobs=threads).fit(data.X_train, data.Y_train)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
@@ -95,11 +117,15 @@ def grow(n_labels: int, repeats: int, n_trees: int) -> dict[str, Any]:
         with measure() as batch:
             top = model.predict_topk(X, 5)
         batches.append(batch)
+    lengths = np.diff(data.X_train.indptr)
+    carried = np.bincount(data.Y_train.indices, minlength=n_labels)
     hits = [data.Y_test[i, labels[0]] for i, labels in enumerate(top.labels) if labels[0] >= 0]
     return {
         "labels": n_labels,
         "rows": int(data.X_train.shape[0]),
         "features": int(data.X_train.shape[1]),
+        "labels with rows": int((carried > 0).sum()),
+        "non-zeros of labels": int((np.diff(data.Y_train.indptr) * lengths).sum()),
         "train CPU-s": train.cpu,
         "train s": train.wall,
         "peak MB": peak,

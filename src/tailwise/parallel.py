@@ -159,24 +159,25 @@ def map_shards(
 
     ``function`` is pure: the same block gives the same result in every process, and the result can be saved. ``take``,
     if given, gets each block with its result, in any order and on any thread, and the list is empty: so results need
-    not all be there at once. ``weight`` is what a block is expected to cost.
+    not all be there at once. ``weight`` is what a block is expected to cost: the dearest start first, so that nobody
+    waits long for the last.
 
     >>> map_shards(lambda block: block ** 2, [1, 2, 3])
     [1, 4, 9]
     """
+    order = sorted(range(len(blocks)), key=lambda i: -weight(blocks[i]))
+    dearest_first = [blocks[i] for i in order]
     run = current_run()
-    if run is not None:
-        found = run.map(function, blocks, weight, n_jobs=n_jobs, description=description)
-        if take is None:
-            return list(found)
-        for block, result in zip(blocks, found, strict=True):
-            take(block, result)
-        return []
     how: dict[str, Any] = {"n_jobs": n_jobs, "description": description, "weight": weight}
-    if take is None:
-        return map_blocks(function, blocks, **how)
-    map_blocks(lambda block: take(block, function(block)), blocks, **how)
-    return []
+    if take is not None:
+        if run is None:
+            map_blocks(lambda block: take(block, function(block)), dearest_first, **how)
+        else:
+            for block, result in zip(dearest_first, run.map(function, dearest_first, **how), strict=True):
+                take(block, result)
+        return []
+    found = map_blocks(function, dearest_first, **how) if run is None else run.map(function, dearest_first, **how)
+    return [result for _, result in sorted(zip(order, found, strict=True), key=lambda pair: pair[0])]
 
 
 class _Abandoned(BaseException):

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from tailwise.embedding import ExactIndex
 from tailwise.errors import InvalidInput
-from tailwise.parallel import SharedSetting, count_jobs, map_blocks, progress, set_progress
+from tailwise.parallel import SharedSetting, count_jobs, map_blocks, map_shards, progress, set_progress
 
 
 def test_results_keep_the_order_of_blocks():
@@ -20,6 +20,20 @@ def test_results_keep_the_order_of_blocks():
 
     assert map_blocks(slow_first, range(20), n_jobs=4) == list(range(20))
     assert map_blocks(slow_first, [], n_jobs=2) == []
+
+
+def test_the_dearest_shards_start_first_and_results_keep_their_order():
+    begun = []
+
+    def square(block):
+        begun.append(block)
+        return block**2
+
+    assert map_shards(square, [1, 5, 2, 5, 3], n_jobs=1, weight=float) == [1, 25, 4, 25, 9]
+    assert begun == [5, 5, 3, 2, 1]
+    taken = []
+    assert map_shards(square, [1, 3, 2], take=lambda *pair: taken.append(pair), n_jobs=1, weight=float) == []
+    assert taken == [(3, 9), (2, 4), (1, 1)]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -8,9 +8,9 @@ from strategies import examples, generators, rows_and_labels, sparse_rows
 
 from tailwise.kernels.solvers.problems import pack_rows
 from tailwise.kernels.sparse.csr import csr_parts
-from tailwise.kernels.trees.clustering import assign_nearest
+from tailwise.kernels.trees.clustering import assign_nearest, unit_centroids
 from tailwise.rows import unit_rows
-from tailwise.trees import representation
+from tailwise.trees import clustering, representation
 from tailwise.trees.clustering import split_in_many, split_in_two
 from tailwise.trees.growing import grow_trees
 from tailwise.trees.representation import represent_labels
@@ -143,3 +143,19 @@ def test_equal_vectors_and_depth_end_the_growth():
     vectors = represent_labels(unit_rows(random_rows(5, n=100)), sparse.eye_array(100, format="csr", dtype=np.float32))
     (flat,) = grow_trees(vectors, np.arange(100), split_in_two, [0], max_leaf=2, max_depth=1)
     assert flat.n_nodes == 3
+
+
+def test_centroids_of_many_labels_are_found_from_a_sample(monkeypatch):
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 3, 2000)
+    vectors = np.zeros((2000, 30), np.float32)
+    vectors[np.arange(2000), 10 * group] = 3
+    vectors[np.arange(2000), 10 * group + rng.integers(1, 10, 2000)] += 1
+    sizes = []
+    monkeypatch.setattr(
+        clustering, "unit_centroids", lambda rows, *rest: sizes.append(rows.squares.size) or unit_centroids(rows, *rest)
+    )
+    starts = (split_in_many(packed(vectors), 3, np.random.default_rng(seed)) for seed in range(20))
+    found = next(own for own in starts if all(np.unique(group[own == k]).size == 1 for k in range(3)))
+    assert np.bincount(found, minlength=3).min() > 500
+    assert set(sizes) == {3 * clustering._SAMPLE}

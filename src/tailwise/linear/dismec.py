@@ -14,7 +14,7 @@ from tailwise.kernels.solvers.problems import BYTES_A_VALUE, NO_START, FarRows, 
 from tailwise.kernels.solvers.solve import DEFAULT_C, solve_block
 from tailwise.linear.one_vs_rest import OneVsRest
 from tailwise.memory import free_memory, memory_apart
-from tailwise.parallel import count_jobs
+from tailwise.parallel import count_jobs, row_blocks
 from tailwise.parameters import Choice, Number, OrNone
 from tailwise.propensity import WEIGHTING, PropensityLike, propensity_weights, resolve_propensity
 from tailwise.propensity.models import check_kept_propensity
@@ -114,8 +114,10 @@ class DiSMEC(OneVsRest):
             return None
         return memory or (free_memory() or _LARGE) // n_jobs
 
-    def _labels_together(self, prepared: int | None) -> int:
-        return self._labels_a_block if prepared is None else _LABELS_A_PASS
+    def _blocks(self, order: np.ndarray, costs: np.ndarray, prepared: int | None) -> list[np.ndarray]:
+        if prepared is None:
+            return super()._blocks(order, costs, prepared)
+        return [order[start:stop] for start, stop in row_blocks(order.size, _LABELS_A_PASS)]
 
     def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start) -> Weights:
         if self.loss == "logistic":

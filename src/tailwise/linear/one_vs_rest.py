@@ -10,6 +10,7 @@ from scipy import sparse
 
 from tailwise.changes import Change, check_solved_rows, labels_to_solve, solved_rows
 from tailwise.errors import InvalidInput
+from tailwise.kernels.solvers.lanes import LANES
 from tailwise.kernels.solvers.problems import NO_START, Labels, Rows, Start, Weights, pack_rows
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.linear.model import LinearModel
@@ -19,6 +20,10 @@ from tailwise.parameters import Constraint, Number
 from tailwise.validation import as_rng, check_number, label_counts
 
 _LITTLE = {"max_rounds": 3, "max_sweeps": 5}
+_BLOCKS = 128
+"""So many blocks, about, that cost the same, if they may be so small."""
+_ANY_LABEL = 64
+"""What a label costs beside its positives, counted in these."""
 
 
 class PositiveWeight(Constraint):
@@ -90,9 +95,9 @@ class OneVsRest(LinearModel):
         """What every block shares besides the rows; made once."""
         return None
 
-    def _labels_together(self, prepared: Any) -> int:
-        """How many labels a block has: the same number in every process of a run."""
-        return self._labels_a_block
+    def _blocks(self, order: np.ndarray, costs: np.ndarray, prepared: Any) -> list[np.ndarray]:
+        """The labels, dearest first, in blocks: the same ones in every process of a run."""
+        return _cut(order, costs, self._labels_a_block)
 
     def _positive_costs(self, Y: sparse.csr_array) -> np.ndarray:
         """C of each label's positives: (n_labels,)."""
@@ -157,20 +162,44 @@ class OneVsRest(LinearModel):
         """Solve ``labels``, the most frequent first, from ``old`` weights if there are any, into ``store``."""
         counts = np.diff(problem.by_label.indptr)
         order = labels[np.argsort(-counts[labels], kind="stable")]
-        size = self._labels_together(problem.prepared)
-        blocks = [order[start : start + size] for start in range(0, order.size, size)]
+        costs = counts + _ANY_LABEL
+        blocks = self._blocks(order, costs[order], problem.prepared)
 
         def solve(block: np.ndarray) -> Weights:
             own = _labels_of(problem.by_label, block, problem.costs, self.C_, problem.weight)
             start = NO_START if old is None else old.start(block)
             return self._solve(problem.rows, own, problem.seed, problem.prepared, start)
 
-        map_shards(solve, blocks, take=store.add, n_jobs=self.n_jobs, description=description, weight=len)
+        map_shards(
+            solve,
+            blocks,
+            take=store.add,
+            n_jobs=self.n_jobs,
+            description=description,
+            weight=lambda block: float(costs[block].sum()),
+        )
 
     def _check_state(self) -> None:
         super()._check_state()
         check_number("C_", self.C_, low=0)
         check_solved_rows(self.solved_rows_, self.n_labels_)
+
+
+def _cut(order: np.ndarray, costs: np.ndarray, most: int) -> list[np.ndarray]:
+    """Blocks of at most ``most`` labels; of sixteen, which one scan serves, where these are dear.
+
+    >>> [block.size for block in _cut(np.arange(80), np.repeat([9, 1], [16, 64]), 64)]
+    [16, 16, 16, 16, 16]
+    """
+    limit = costs.sum() / _BLOCKS
+    blocks, start = [], 0
+    while start < order.size:
+        size = most
+        while size > LANES and costs[start : start + size].sum() > limit:
+            size = max(LANES, size // 2)
+        blocks.append(order[start : start + size])
+        start += size
+    return blocks
 
 
 class _Problem(NamedTuple):

@@ -25,6 +25,7 @@ from tailwise.kernels.solvers.svm import (
     _lowest_bin,
     _make_sets,
     _put_side_by_side,
+    _room_for,
     _roomier,
     _Sets,
     _settle,
@@ -135,13 +136,14 @@ def solve_svm_in_passes(rows, starts, labels, options, memory):
                 near = _descend_some(rows, labels, groups, sets, waits, unsoft, options, near)
         if done == n_labels:
             return begin, count, features, values, bias
-        found = _cleared(found, 3 * (_NEWCOMERS + 2 * np.max(groups.size)))
-        _scan(rows, starts, groups, n_groups, waits, found)
+        found = _cleared(found, 3 * _room_for(np.max(groups.size), options))
+        _scan(rows, starts, groups, n_groups, found, options)
         for at in range(n_lanes):
             if waits[at] == _SCANS:
-                sets = _roomier(sets, groups.size, 3 * groups.size[at] + _NEWCOMERS)
+                room = _room_for(groups.size[at], options)
+                sets = _roomier(sets, groups.size, groups.size[at] + room)
                 lanes = _group_of(groups, at, n_groups)
-                _join(rows, lanes, at, sets, found, labels.negative_costs[groups.label[at]])
+                _join(rows, lanes, at, sets, found, labels.negative_costs[groups.label[at]], room)
                 waits[at] = _JUDGED
 
 
@@ -243,7 +245,7 @@ def _count_unmarked(rows, near, members, size):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _scan(rows, starts, groups, n_groups, waits, found):
+def _scan(rows, starts, groups, n_groups, found, options):
     """Read all rows once, a block at a time, and note what violates the margin of a label."""
     n_rows = starts.shape[0]
     scores = np.empty(LANES, np.float32)
@@ -263,15 +265,15 @@ def _scan(rows, starts, groups, n_groups, waits, found):
                     dot_lanes(lanes.side_by_side, rows.indices, rows.data, starts[row], stop, scores)
                     for lane in range(LANES):
                         if scores[lane] > -1 and lanes.label[lane] >= 0:
-                            _note(lanes, lane, found, group * LANES + lane, row, scores[lane] + np.float32(1))
+                            _note(lanes, lane, found, group * LANES + lane, row, scores[lane] + np.float32(1), options)
         first = last
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _note(lanes, lane, found, at, row, violation):
+def _note(lanes, lane, found, at, row, violation, options):
     if violation <= 0 or lanes.member[row] & np.uint16(1 << lane):
         return
-    room = _NEWCOMERS + 2 * lanes.size[lane]
+    room = _room_for(lanes.size[lane], options)
     if found.size[at] == 3 * room:
         _drop_lowest(found, at, room)
     n, place = found.size[at], _bin_of(violation)
@@ -300,11 +302,10 @@ def _drop_lowest(found, at, room):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _join(rows, lanes, at, sets, found, cost):
+def _join(rows, lanes, at, sets, found, cost, room):
     """What :func:`tailwise.kernels.solvers.svm._admit` does, from the rows that were noted."""
     lane = at % LANES
     lanes.error[lane] = max(found.worst[at], lanes.error[lane] if lanes.rounds[lane] > 1 else np.float32(np.inf))
-    room = _NEWCOMERS + 2 * lanes.size[lane]
     lowest, total = _lowest_bin(found.counts[at], room)
     size = lanes.size[lane]
     most = size + min(total, room)

@@ -135,8 +135,9 @@ def solve_svm(rows, labels, start, options):
                 sets = _roomier(sets, lanes.size, _count_losses(labels, lanes, lane, scores))
                 _adopt(rows, labels, start, lanes, lane, sets, scores, options)
             elif lanes.label[lane] >= 0:
-                sets = _roomier(sets, lanes.size, 3 * lanes.size[lane] + _NEWCOMERS)
-                _admit(rows, lanes, lane, sets, scores, labels.negative_costs[lanes.label[lane]])
+                room = _room_for(lanes.size[lane], options)
+                sets = _roomier(sets, lanes.size, lanes.size[lane] + room)
+                _admit(rows, lanes, lane, sets, scores, labels.negative_costs[lanes.label[lane]], room)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -350,8 +351,14 @@ def _lowest_bin(counts, room):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _admit(rows, lanes, lane, sets, scores, cost):
-    """The highest-scoring violators join the working set, at most about 256 + twice its size at a time.
+def _room_for(size, options):
+    """How many rows may join a working set of that size at a time."""
+    return _NEWCOMERS + np.int64(options.growth * size)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _admit(rows, lanes, lane, sets, scores, cost, room):
+    """The highest-scoring violators join the working set, at most ``room`` at a time.
 
     Admitting every violator would waste most of the work: the highest ones pull the others below the margin.
     """
@@ -365,7 +372,6 @@ def _admit(rows, lanes, lane, sets, scores, cost):
             counts[_bin_of(violation)] += 1
             worst = max(worst, violation)
     lanes.error[lane] = max(worst, lanes.error[lane] if lanes.rounds[lane] > 1 else np.float32(np.inf))
-    room = _NEWCOMERS + 2 * lanes.size[lane]
     lowest, total = _lowest_bin(counts, room)
     size = lanes.size[lane]
     left = min(total, room)

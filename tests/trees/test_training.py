@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+from contracts import make_rows
+from scipy import sparse
+
+import tailwise
+from tailwise.kernels.solvers.problems import Weights
+from tailwise.trees import training
+from tailwise.trees.structure import tree_from_nested
+from tailwise.trees.training import Planted, train_trees
+
+
+@pytest.mark.parametrize("negatives", ["beam", "siblings"])
+def test_the_trees_of_a_model_are_trained_side_by_side(negatives, tmp_path):
+    X, Y = make_rows()
+    sites = []
+    for n_trees in (1, 3):
+        with tailwise.workdir(tmp_path / str(n_trees)):
+            tailwise.Bonsai(n_trees, max_leaf=8, max_depth=2, negatives=negatives, random_state=0).fit(X, Y)
+        sites.append(len(list((tmp_path / str(n_trees)).glob("job-*/site-*"))))
+    assert sites[0] == sites[1]
+
+
+def nothing(rows, labels):
+    n = labels.indptr.size - 1
+    return Weights(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), np.zeros(n, np.float32))
+
+
+def test_dear_nodes_are_cut_and_cheap_ones_share_a_block(monkeypatch):
+    """A root over 40 nodes of two labels: its edges are cut into blocks, nodes of labels come in runs."""
+    monkeypatch.setattr(training, "_BLOCKS", 4)
+    tree = tree_from_nested([[2 * node, 2 * node + 1] for node in range(40)])
+    Y = sparse.csr_array(np.eye(80, dtype=np.float32))
+    costs = np.ones(tree.target.size)
+    sizes = []
+
+    def solve(rows, labels):
+        sizes.append((rows.squares.size, labels.indptr.size - 1))
+        return nothing(rows, labels)
+
+    blocks = []
+    whole = training.map_shards
+    monkeypatch.setattr(
+        training, "map_shards", lambda function, own, **how: blocks.append(own) or whole(function, own, **how)
+    )
+    (chunks,) = train_trees(sparse.csr_array(np.eye(80, dtype=np.float32)), Y, [Planted(tree, costs, costs)], solve)
+    upper, leaves = blocks
+    assert [sum(part.edges.size for part in block) for block in upper] == [10, 10, 10, 10]
+    assert all(part.node == 0 for block in upper for part in block)
+    assert 4 <= len(leaves) <= 5 and sum(map(len, leaves)) == 40
+    assert all(np.diff([part.node for part in block]).tolist() == [1] * (len(block) - 1) for block in leaves)
+    assert sizes.count((80, 10)) == 4 and sizes.count((2, 2)) == 40
+    np.testing.assert_array_equal(chunks.target, tree.target)
+    np.testing.assert_array_equal(chunks.first_edge, tree.first_edge)
