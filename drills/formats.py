@@ -164,7 +164,7 @@ def readers() -> list[Reader]:
         ),
         Reader("document keys", _KEYS, ".key", partial(_documents, name="a.key"), naive.parse_keys, one_record=True),
         Reader("xlsx", _SHEET, ".xlsx", partial(_records, format="xlsx"), None, _workbook(), sound=_are_records),
-        Reader("vocabulary csv", _VOCABULARY_CSV, ".csv", _vocabulary_names, naive.parse_vocabulary_csv),
+        Reader("vocabulary csv", _VOCABULARY_CSV, ".csv", _vocabulary_names, naive.parse_vocabulary_csv, stricter=True),
         Reader("vocabulary json", _VOCABULARY_JSON, ".json", _vocabulary_names, naive.parse_vocabulary_json),
         Reader("skos ntriples", _NTRIPLES, ".nt", _skos, _ntriples_twin),
         Reader("skos xml", _RDF_XML, ".rdf", _skos, partial(_skos_twin, format="xml"), stricter=True),
