@@ -3,6 +3,7 @@
 import lzma
 import os
 import tracemalloc
+import zipfile
 
 import numpy as np
 import pyarrow as pa
@@ -227,3 +228,23 @@ def test_spreadsheets_do_not_run_cells_that_were_made_safe(tmp_path):
     assert read_records(tmp_path / "a.csv", "csv").texts == texts
     with pytest.raises(InvalidInput, match="spreadsheet_safe=True is for csv and tsv"):
         write_records(tmp_path / "a.jsonl", "jsonl", texts, labels, spreadsheet_safe=True)
+
+
+@pytest.mark.timeout(60)
+def test_a_sheet_whose_next_row_is_far_away(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    path = tmp_path / "a.xlsx"
+    book = openpyxl.Workbook()
+    for row in (["text", "labels"], ["sea", "a"], ["law", "b"]):
+        book.active.append(row)
+    book.save(path)
+    with zipfile.ZipFile(path) as packed:
+        parts = {name: packed.read(name) for name in packed.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    assert b'<row r="3"' in parts[sheet]
+    parts[sheet] = parts[sheet].replace(b'<row r="3"', b'<row r="99999999999"')
+    with zipfile.ZipFile(path, "w") as packed:
+        for name, content in parts.items():
+            packed.writestr(name, content)
+    with pytest.raises(DataFormatError, match="line 1,048,577: found a row beyond the end of a sheet"):
+        read_records(path, "xlsx")

@@ -95,6 +95,7 @@ def test_abuses_are_taken_rightly_or_refused(name):
         ("Stacked", {"random_state": np.random.default_rng(0)}),
         ("Stacked", {"random_state": ()}),
         ("Parabel of few of many features", {"beam": np.int8(3)}),
+        ("Ensemble", {"n_folds": np.int8(3)}),
     ],
 )
 def test_what_may_be_passed_is_taken(name, change):

@@ -493,7 +493,7 @@ def parse_vocabulary_csv(data):
         cells = dict(zip(names, row, strict=True))
         uri = _without_brackets(cells["uri"].strip())
         _require(uri and uri not in found, uri)
-        called = {(cells[name].strip(), name.removeprefix("label_").lower()) for name in languages}
+        called = {(cells[name].strip(), name.removeprefix("label_").strip().lower()) for name in languages}
         found[uri] = {(name, language) for name, language in called if name}
     return found
 

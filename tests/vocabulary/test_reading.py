@@ -134,6 +134,11 @@ BAD = {
         "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'\nxmlns:a='http://[/'><a:b/></rdf:RDF>",
         "line 2",
     ),
+    "within.rdf": (
+        f"<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:s='{SKOS}'>\n"
+        "<s:Concept rdf:about='a:1'><s:a rdf:resource='x'><b/></s:a></s:Concept></rdf:RDF>",
+        "line 2",
+    ),
     "fetching.rdf": (
         "<?xml version='1.0'?>\n<!DOCTYPE r [\n<!ENTITY a SYSTEM 'secret.txt'>]>\n<r/>",
         "line 3",

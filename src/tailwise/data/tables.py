@@ -23,6 +23,7 @@ QUOTINGS = ("minimal", "none")
 _DELIMITERS = (",", ";", "\t", "|")
 _PARQUET_ROWS = 256
 _MOST_NAMES, _LONGEST_NAME = 30, 40
+_MOST_SHEET_ROWS = 1 << 20
 _BYTES_A_ROW = 64  # of the objects that hold a row, however short
 
 Row = dict[str, Any]
@@ -205,6 +206,10 @@ def _sheet_rows(path: Path, facts: dict[str, Any]) -> Iterator[tuple[int, Row]]:
             sheet.reset_dimensions()  # what the file claims may be wrong
             names: list[str] | None = None
             for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
+                if number > _MOST_SHEET_ROWS:
+                    # Gaps between rows are filled, however far the next one says that it is.
+                    most = f"at most {_MOST_SHEET_ROWS:,} rows, as Excel has"
+                    raise DataFormatError(path, number, "a row beyond the end of a sheet", most)
                 cells = [_cell_text(value) for value in row]
                 if not any(cells):
                     continue

@@ -50,6 +50,7 @@ def split_folds(
     is then fitted once more, not ``n_folds`` times.
     """
     n = Y.shape[0]
+    n_folds = int(n_folds)  # not an int8, whose products overflow
     if n < n_folds:
         raise InvalidInput(f"n_folds={n_folds} needs at least that many rows, but X has n_samples={n}; use fewer folds")
     fold = np.empty(n, np.int32)

@@ -289,10 +289,13 @@ def _line_of(error: Exception, text: str) -> int | None:
     at = text.find(quoted[1]) if quoted else -1
     if at >= 0:
         return text.count("\n", 0, at) + 1
-    # What it did not foresee: its parser of Turtle counts lines.
+    # What it did not foresee: its parser of Turtle counts lines, that of XML has a locator.
     for frame, _ in traceback.walk_tb(error.__traceback__):
-        if isinstance(lines := getattr(frame.f_locals.get("self"), "lines", None), int):
+        parser = frame.f_locals.get("self")
+        if isinstance(lines := getattr(parser, "lines", None), int):
             return lines + 1
+        if (locator := getattr(parser, "locator", None)) is not None:
+            return locator.getLineNumber()
     return None
 
 
