@@ -139,9 +139,8 @@ def solve_svm(rows, labels, start, options):
                 sets = _roomier(sets, _count_losses(labels, lanes, lane, scores))
                 _adopt(rows, labels, start, lanes, lane, sets, scores, options)
             elif lanes.label[lane] >= 0:
-                room = _NEWCOMERS + np.int64(options.growth * lanes.size[lane])
-                sets = _roomier(sets, lanes.size[lane] + room)
-                _admit(rows, lanes, lane, sets, scores, labels.negative_costs[lanes.label[lane]], room)
+                sets = _roomier(sets, 3 * lanes.size[lane] + _NEWCOMERS)
+                _admit(rows, lanes, lane, sets, scores, labels.negative_costs[lanes.label[lane]])
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -438,8 +437,8 @@ def _settle(rows, lanes, lane, sets, cost):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _admit(rows, lanes, lane, sets, scores, cost, room):
-    """The highest-scoring violators join the working set, at most ``room`` at a time.
+def _admit(rows, lanes, lane, sets, scores, cost):
+    """The highest-scoring violators join the working set, at most about 256 + twice its size at a time.
 
     Admitting every violator would waste most of the work: the highest ones pull the others below the margin.
     """
@@ -453,6 +452,7 @@ def _admit(rows, lanes, lane, sets, scores, cost, room):
             counts[min(np.int64(violation * 128), _BINS - 1)] += 1
             worst = max(worst, violation)
     lanes.error[lane] = max(worst, lanes.error[lane] if lanes.rounds[lane] > 1 else np.float32(np.inf))
+    room = _NEWCOMERS + 2 * lanes.size[lane]
     total, lowest = 0, _BINS
     while lowest > 0 and total < room:
         lowest -= 1
