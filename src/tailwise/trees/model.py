@@ -36,7 +36,7 @@ validation rows 0.1 to 0.4 serve texts alike (EURLex-4K, bibtex, synthetic), whe
 delicious, of 500 features, would gain 1 point of P@1 by 1."""
 
 EFFORT: dict[str, dict[str, Any]] = {
-    "squared_hinge": {"max_rounds": 3, "max_sweeps": 5, "growth": 1.0, "bias_centre": 0.0},
+    "squared_hinge": {"max_rounds": 3, "max_sweeps": 5, "bias_centre": 0.0},
     "logistic": {"max_rounds": 20},
 }
 """Bounds on the solver's work: in the upper nodes most rows are support vectors, and more work gains nothing there."""

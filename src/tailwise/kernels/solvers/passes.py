@@ -144,11 +144,11 @@ def solve_svm_in_passes(rows, starts, labels, options, memory):
                 near = _descend_some(rows, labels, groups, sets, waits, unsoft, options, near)
         if done == n_labels:
             return begin, count, features, values, bias, first, n_support, positions, signed
-        found = _cleared(found, 3 * _room_for(np.max(groups.size), options.growth))
-        _scan(rows, starts, groups, n_groups, waits, found, options.growth)
+        found = _cleared(found, 3 * _room_for(np.max(groups.size)))
+        _scan(rows, starts, groups, n_groups, waits, found)
         for at in range(n_lanes):
             if waits[at] == _SCANS:
-                newcomers = _room_for(groups.size[at], options.growth)
+                newcomers = _room_for(groups.size[at])
                 sets = _roomier(sets, groups.size, groups.size[at] + newcomers)
                 lanes = _group_of(groups, at, n_groups)
                 _join(rows, lanes, at, sets, found, labels.negative_costs[groups.label[at]], newcomers)
@@ -253,7 +253,7 @@ def _count_unmarked(rows, near, members, size):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _scan(rows, starts, groups, n_groups, waits, found, growth):
+def _scan(rows, starts, groups, n_groups, waits, found):
     """Read all rows once, a block at a time, and note what violates the margin of a label."""
     n_rows = starts.shape[0]
     scores = np.empty(LANES, np.float32)
@@ -273,15 +273,15 @@ def _scan(rows, starts, groups, n_groups, waits, found, growth):
                     dot_lanes(lanes.side_by_side, rows.indices, rows.data, starts[row], stop, scores)
                     for lane in range(LANES):
                         if scores[lane] > -1 and lanes.label[lane] >= 0:
-                            _note(lanes, lane, found, group * LANES + lane, row, scores[lane] + np.float32(1), growth)
+                            _note(lanes, lane, found, group * LANES + lane, row, scores[lane] + np.float32(1))
         first = last
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _note(lanes, lane, found, at, row, violation, growth):
+def _note(lanes, lane, found, at, row, violation):
     if violation <= 0 or lanes.member[row] & np.uint16(1 << lane):
         return
-    room = _room_for(lanes.size[lane], growth)
+    room = _room_for(lanes.size[lane])
     if found.size[at] == 3 * room:
         _drop_lowest(found, at, room)
     n, place = found.size[at], _bin_of(violation)

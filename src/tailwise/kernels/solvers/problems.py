@@ -160,8 +160,6 @@ class Options(NamedTuple):
     """weights of smaller magnitude are dropped"""
     seed: int = 0
     """of the order in which coordinates are visited"""
-    growth: float = 2.0
-    """a scan adds rows to a working set: at most 256, and so many times those that are in it"""
 
 
 def pack_rows(

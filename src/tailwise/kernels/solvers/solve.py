@@ -166,7 +166,6 @@ def _compiled(options: Options, centre: float) -> Options:
         float(options.bias_scale),
         float(options.prune),
         int(options.seed),
-        float(options.growth),
     )
 
 

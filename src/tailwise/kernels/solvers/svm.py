@@ -143,7 +143,7 @@ def solve_svm(rows, labels, start, options):
                 sets = _roomier(sets, lanes.size, _count_losses(labels, lanes, lane, scores))
                 _adopt(rows, labels, start, lanes, lane, sets, scores, options)
             elif lanes.label[lane] >= 0:
-                room = _room_for(lanes.size[lane], options.growth)
+                room = _room_for(lanes.size[lane])
                 sets = _roomier(sets, lanes.size, lanes.size[lane] + room)
                 _admit(rows, lanes, lane, sets, scores, labels.negative_costs[lanes.label[lane]], room)
 
@@ -355,9 +355,9 @@ def _settle(rows, lanes, lane, sets, cost):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _room_for(size, growth):
+def _room_for(size):
     """How many rows may join a working set of ``size`` after one scan."""
-    return _NEWCOMERS + np.int64(growth * size)
+    return _NEWCOMERS + 2 * size
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
