@@ -140,7 +140,7 @@ def tibkat(name: str, n_steps: int) -> Iterator[Step]:
 
 
 def _records(load: Any, path: Path) -> Any:
-    return load(path, text_columns=["title", "abstract"], label_column="subjects")
+    return load(path, text_columns=["title", "abstract"], label_column="labels")
 
 
 def main(arguments: list[str]) -> None:

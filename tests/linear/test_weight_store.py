@@ -1,19 +1,28 @@
 """Blocks of solved labels become one matrix by feature, whatever their order."""
 
 import tracemalloc
+from unittest.mock import patch
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples, generators, sparse_rows
 
 from tailwise.kernels.solvers.problems import Weights
+from tailwise.linear import weight_store
 from tailwise.linear.weight_store import WeightStore
 
 
+@pytest.mark.parametrize("small", [0, 2**24])
 @examples(25)
 @given(W=sparse_rows((1, 12), (1, 15), signed=True), rng=generators(), seen=st.floats(0, 1), block=st.integers(1, 7))
-def test_any_order_of_blocks_gives_the_matrix(W, rng, seen, block):
+def test_any_order_of_blocks_gives_the_matrix(small, W, rng, seen, block):
+    with patch.object(weight_store, "_SMALL", small):
+        check_any_order(W, rng, seen, block)
+
+
+def check_any_order(W, rng, seen, block):
     W = W.toarray()
     n_features, n_labels = W.shape
     bias = rng.normal(size=n_labels).astype(np.float32)
@@ -32,7 +41,8 @@ def test_any_order_of_blocks_gives_the_matrix(W, rng, seen, block):
     assert weights.has_canonical_format and weights.indices.dtype == np.int32 and weights.data.dtype == np.float32
 
 
-def test_memory_is_that_of_the_model():
+def test_memory_is_that_of_a_large_model(monkeypatch):
+    monkeypatch.setattr(weight_store, "_SMALL", 1000)
     rng = np.random.default_rng(0)
     store = WeightStore(1000, 640)
     tracemalloc.start()

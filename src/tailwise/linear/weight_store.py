@@ -1,4 +1,4 @@
-"""Weights of many labels, gathered block by block and turned by feature, in the memory of the model alone."""
+"""Weights of many labels, gathered block by block and turned by feature; large ones in the memory they take alone."""
 
 from __future__ import annotations
 
