@@ -151,4 +151,4 @@ class TestLoop:
         assert [row["answers"] for row in done.rows] == [0, 60, 120]
         assert done.rows[0]["p head"] is None and 0 < done.rows[1]["true p tail"] < done.rows[1]["true p head"] < 1
         assert done.rows[2]["labels added"] > done.rows[1]["labels added"] > 0
-        assert 0 < done.rows[1]["learnt again"] < 60
+        assert 0 < done.rows[1]["learnt again"] < 150  # labels without a loss stay as they are
