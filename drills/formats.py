@@ -173,7 +173,7 @@ def readers() -> list[Reader]:
             naive.parse_vocabulary_json,
             one_record=True,
         ),
-        Reader("skos ntriples", _NTRIPLES, ".nt", _skos, _ntriples_twin, stricter=True),
+        Reader("skos ntriples", _NTRIPLES, ".nt", _skos, _ntriples_twin),
         Reader("skos xml", _RDF_XML, ".rdf", _skos, partial(_skos_twin, format="xml"), stricter=True),
         Reader("skos json-ld", _JSONLD, ".jsonld", _skos, partial(_skos_twin, format="json-ld"), stricter=True),
         Reader("predictions", _PREDICTED, ".txt", _predictions, None, sound=_is_top),
