@@ -105,8 +105,9 @@ class Reader(NamedTuple):
     """A reader, its twin, and a file that both take.
 
     What is changed may be a part of the file: ``packed`` puts the rest around it. A reader that is ``stricter`` may
-    refuse what the twin takes. Where there is no twin, ``sound`` says whether what was read can be. A file of
-    ``one_record`` is refused as a whole, without a line.
+    refuse what the twin takes, never read it otherwise: the reason stands beside it. Where there is no twin, because
+    the format is another program's and its rules are long, ``sound`` says whether what was read can be. A file of
+    ``one_record`` is refused as a whole, without a line: it is one JSON object, or the labels of one document.
     """
 
     name: str
@@ -156,6 +157,7 @@ def readers() -> list[Reader]:
             "split", b"1 2\n3 1\n2 3\n", ".txt", partial(read_split, n_rows=5), partial(naive.parse_split, n_rows=5)
         ),
         Reader("matrix", b"3 5\n0:1 3:-0.5\n\n4:7.\n", ".txt", _without_labels, naive.parse_matrix),
+        # Stricter: headers of numpy's version 3, which no matrix has, are refused.
         Reader("npz", _plain_array(_MATRIX.indices), ".npz", _without_labels, _npz_twin, _npz, stricter=True),
         Reader("vectors", _plain_array(np.eye(3, 2)), ".npy", lambda path: read_vectors(path, 3).tolist(), _npy_twin),
         Reader("word vectors", _WORDS, ".vec", _word_vectors, partial(naive.parse_word_vectors, words=_KNOWN_WORDS)),
@@ -164,6 +166,7 @@ def readers() -> list[Reader]:
         ),
         Reader("document keys", _KEYS, ".key", partial(_documents, name="a.key"), naive.parse_keys, one_record=True),
         Reader("xlsx", _SHEET, ".xlsx", partial(_records, format="xlsx"), None, _workbook(), sound=_are_records),
+        # Stricter: the reader finds out the delimiter, and a header with more ; than commas is not one of commas.
         Reader("vocabulary csv", _VOCABULARY_CSV, ".csv", _vocabulary_names, naive.parse_vocabulary_csv, stricter=True),
         Reader(
             "vocabulary json",
@@ -173,7 +176,8 @@ def readers() -> list[Reader]:
             naive.parse_vocabulary_json,
             one_record=True,
         ),
-        Reader("skos ntriples", _NTRIPLES, ".nt", _skos, _ntriples_twin, stricter=True),
+        Reader("skos ntriples", _NTRIPLES, ".nt", _skos, _ntriples_twin),
+        # Stricter: what would be fetched, entities that multiply, and halves of characters are refused unread.
         Reader("skos xml", _RDF_XML, ".rdf", _skos, partial(_skos_twin, format="xml"), stricter=True),
         Reader("skos json-ld", _JSONLD, ".jsonld", _skos, partial(_skos_twin, format="json-ld"), stricter=True),
         Reader("predictions", _PREDICTED, ".txt", _predictions, None, sound=_is_top),

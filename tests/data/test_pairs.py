@@ -118,3 +118,14 @@ def test_a_damaged_matrix_is_refused_whatever_its_header_says(tmp_path):
                 )
         with pytest.raises(DataFormatError, match="damaged or foreign data"):
             read_matrix(path)
+
+
+@pytest.mark.parametrize("kind", ["float32", "bool", "S1", "m8[s]"])
+def test_places_that_are_no_integers_are_refused(tmp_path, kind):
+    path = tmp_path / "X.trn.npz"
+    parts = {"format": b"csr", "shape": [2, 2], "data": [1.0, 2.0], "indptr": [0, 1, 2]}
+    np.savez(path, **parts, indices=np.array([0, 1]))
+    assert read_matrix(path).indices.tolist() == [0, 1]
+    np.savez(path, **parts, indices=np.array([0, 1]).astype(kind))
+    with pytest.raises(DataFormatError, match=r"X\.trn\.npz: found damaged .*indices of .*, not of integers"):
+        read_matrix(path)

@@ -530,15 +530,18 @@ def _term(line, at):
         return ("iri", iri, ""), end + 1
     if line[at : at + 2] == "_:":
         end = at + 2
-        while end < len(line) and not line[end].isspace() and line[end] not in '<>"':
+        while end < len(line) and (line[end] == "." or _in_label(line[end])):
             end += 1
-        _require(end > at + 2, line)
+        while line[end - 1] == ".":
+            end -= 1
+        _require(end > at + 2 and _in_label(line[at + 2], first=True), line)
         return ("blank", line[at:end], ""), end
     _require(line[at : at + 1] == '"', line)
     end = at + 1
     while line[end : end + 1] != '"':
         _require(end < len(line), line)
         end += 2 if line[end] == "\\" else 1
+    _require("\r" not in line[at:end], line)
     text, at = _unescaped(line[at + 1 : end], "uUtbnrf\"'\\"), end + 1
     if tag := re.match(r"@[A-Za-z]+(-[A-Za-z0-9]+)*", line[at:]):
         return ("text", text, tag[0][1:]), at + len(tag[0])
@@ -546,6 +549,14 @@ def _term(line, at):
         (kind, _, _), at = _term(line, at + 2)
         _require(kind == "iri", line)
     return ("text", text, ""), at
+
+
+def _in_label(character, first=False):
+    """Whether the label of a blank node may hold a character, by the ranges of the recommendation."""
+    ranges = "AZ az __ 09 \u00c0\u00d6 \u00d8\u00f6 \u00f8\u02ff \u0370\u037d \u037f\u1fff \u200c\u200d \u2070\u218f"
+    ranges += " \u2c00\u2fef \u3001\ud7ff \uf900\ufdcf \ufdf0\ufffd \U00010000\U000effff"
+    ranges += "" if first else " -- \u00b7\u00b7 \u0300\u036f \u203f\u2040"
+    return any(low <= character <= high for low, high in ranges.split(" "))
 
 
 def _unescaped(text, allowed):

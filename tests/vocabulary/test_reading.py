@@ -126,6 +126,9 @@ BAD = {
     "triple.nt": ("<a:b> <a:c> <a:d> .\n<a:b> <a:c> .\n", "line 2"),
     "space.nt": ("<a:b> <a:c> <a:d> .\n<a:b> <a:c> <a:d <a:e> .\n", "line 2"),
     "relative.nt": ("<b> <a:c> <a:d> .\n", "line 1"),
+    "comma.nt": ("<a:b> <a:c> <a:d> .\n<a:b> <a:c> _:d,_:e .\n", "line 2: found '<a:b> <a:c> _:d,_:e .'"),
+    "dot.nt": ("<a:b> <a:c> <a:d> .\n_:d. <a:c> <a:d> .\n", "line 2: found '_:d. <a:c> <a:d> .'"),
+    "return.nt": ('<a:b> <a:c> "d\\u000d" .\n<a:b> <a:c> "d\re" .\n', "line 2: found '<a:b> <a:c>"),
     "half.nt": ('<a:b> <a:c> "\\ud800" .\n', "line 1"),
     "half.ttl": (f'<a:b> a <{SKOS}Concept> ; <{SKOS}prefLabel> "\\ud800" .\n', "a lone surrogate"),
     "open.ttl": ("@prefix a: <http://a> .\na:b a:c 'x\" ; a:c a:d .\n", "line 2"),
@@ -149,6 +152,9 @@ BAD = {
     "definition.rdf": ("<!DOCTYPE r SYSTEM 'r.dtd'>\n<r/>", "no definition in another file"),
     "context.jsonld": ('{"@graph": [{"@context": "http://example.org/c"}]}', "nothing is fetched"),
     "importing.jsonld": ('{"@context": {"@import": "http://example.org/c"}}', "nothing is fetched"),
+    "escaped.jsonld": ('{"a": 1,\n"@context": "\\u0061:c"}', "line 2: found the @context 'a:c'"),
+    "number.jsonld": ("\n 22", "line 2: found '22'; expected JSON-LD: an object, or a list of objects"),
+    "prefix.jsonld": ('{"@context":\n{"s": "a:#",\n"s\\u0020s": "http://e.org/#"}}', "line 3"),
     "comma.jsonld": ('{"a": \n1,}', "line 2"),
     "empty.ttl": ("", "no skos:Concept"),
     "columns.csv": ("uri,label\n1,2\n", "line 1: found the columns uri, label"),
@@ -166,7 +172,7 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_a_malformed_file_is_refused_by_line(tmp_path, name):
     text, message = BAD[name]
-    (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / name).write_text(text, encoding="utf-8", newline="")
     with pytest.raises(DataFormatError) as refused:
         Vocabulary.read(tmp_path / name)
     assert name in str(refused.value) and message in str(refused.value)

@@ -21,11 +21,14 @@ from tailwise.data import rows
 from tailwise.data.files import check_file, max_bytes, plain_name, plain_suffix, shown, too_large
 from tailwise.errors import DataFormatError, InvalidInput
 from tailwise.matrices import canonical_csr
+from tailwise.persistence.checks import INTEGERS, array_header
 
 _HEADER = "the header 'rows columns', two integers"
 _SPLITS = {"trn": "train", "train": "train", "": "train", "tst": "test", "test": "test", "t": "test"}
 _TEXT = re.compile(r"(?P<split>trn|train|tst|test)_x_(?P<what>xf|y)", re.I)
 _NPZ = re.compile(r"(?P<what>x|y)\.?(?P<split>trn|train|tst|test|t|)", re.I)
+_PLACES = ("indices", "indptr", "row", "col", "coords", "offsets", "shape")
+"""The arrays of a saved matrix that hold integers."""
 _FOREIGN = (
     zipfile.BadZipFile,
     zlib.error,
@@ -104,6 +107,16 @@ def read_matrix(path: str | Path, *, duplicates: str = "refuse", n_jobs: int | N
     return rows.exact_rows(path, *found, n_rows)[0]
 
 
+def _check_places(packed: zipfile.ZipFile) -> None:
+    """Refuse places that are no integers: scipy would cut 0.5 to 0."""
+    for name in _PLACES:
+        if f"{name}.npy" in packed.namelist():
+            with packed.open(f"{name}.npy") as part:
+                _, _, dtype = array_header(part)
+            if dtype.kind not in INTEGERS:
+                raise ValueError(f"{name} of {dtype}, not of integers")
+
+
 def read_npz(path: Path) -> tuple[sparse.csr_array, list[str] | None]:
     """A sparse matrix that scipy saved, and the ``label_ids`` of its columns where they stand beside it."""
     expected = "a sparse matrix that scipy.sparse.save_npz wrote"
@@ -111,6 +124,7 @@ def read_npz(path: Path) -> tuple[sparse.csr_array, list[str] | None]:
         with zipfile.ZipFile(path) as packed:
             if sum(part.file_size for part in packed.infolist()) > max_bytes():
                 raise too_large(path, None, "more bytes than that when unpacked")
+            _check_places(packed)
         with np.load(path, allow_pickle=False) as file:
             ids = [str(label) for label in file["label_ids"].tolist()] if "label_ids" in file else None
         matrix = canonical_csr(path.name, sparse.load_npz(path), np.float32)

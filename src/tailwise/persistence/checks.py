@@ -11,7 +11,7 @@ tailwise.persistence.checks.Violation: leaves_ holds 7 at position 1, outside [0
 
 from __future__ import annotations
 
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from scipy import sparse
@@ -19,12 +19,19 @@ from scipy import sparse
 _BLOCK = 1 << 18
 """Entries looked at together: they stay in the processor's cache, and what is made of them is small."""
 
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
 INTEGERS = "iu"
 NUMBERS = "biuf"
 
 
 class Violation(ValueError):
     """A restored state holds what ``fit`` never leaves; ``load`` turns it into a ModelFileError."""
+
+
+def array_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Shape, Fortran order and type of the array of a ``.npy`` file, which is read up to its first value."""
+    return _HEADERS[np.lib.format.read_magic(file)](file)
 
 
 def check_that(holds: Any, message: str) -> None:

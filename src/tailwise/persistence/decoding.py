@@ -16,11 +16,10 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.errors import MissingExtra, ModelFileError, TailwiseError, import_extra
-from tailwise.persistence.checks import Violation, check_csr, check_offsets, check_shape
+from tailwise.persistence.checks import Violation, array_header, check_csr, check_offsets, check_shape
 from tailwise.persistence.manifest import WAY_OUT, open_regular
 from tailwise.persistence.saveable import Saveable, is_abstract, resolve_class
 
-_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _HEADER_BYTES = 1 << 16
 
 
@@ -50,7 +49,7 @@ class MappedFiles:
         with told(f"{path} is not an array that tailwise wrote"):
             mapped = self._mapped[name]
             head = io.BytesIO(mapped[:_HEADER_BYTES].tobytes())
-            shape, fortran, dtype = _HEADERS[np.lib.format.read_magic(head)](head)
+            shape, fortran, dtype = array_header(head)
             content = mapped[head.tell() :]
             if dtype.hasobject or min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != content.size:
                 raise Violation(f"{content.size:,} bytes are no {dtype} of shape {shape}")

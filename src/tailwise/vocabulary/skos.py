@@ -6,6 +6,7 @@ said of concepts, so that memory is a few times that of the vocabulary.
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import sys
@@ -38,8 +39,14 @@ BASE = "file:///"
 _HALF = "[dD][89a-fA-F]"  # how the escape of half a character begins
 _HEX = rf"\\u(?!{_HALF})[0-9A-Fa-f]{{4}}|\\U(?!0000{_HALF})00(?:0[0-9A-Fa-f]|10)[0-9A-Fa-f]{{4}}"
 _IRI = rf'<[A-Za-z][A-Za-z0-9+.\-]*:(?:[^\x00-\x20<>"{{}}|^`\\]|{_HEX})*>'
-_BLANK = r"_:[^\s<>\"]+"
-_LITERAL = rf"""\"(?:[^"\\]|\\[tbnrf"'\\]|{_HEX})*\"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|\^\^{_IRI})?"""
+# The labels of blank nodes, by the grammar of N-Triples but for the colon, which Turtle does not take.
+_LETTER = (
+    "A-Za-zÀ-ÖØ-öø-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff"
+    "\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+_IN_LABEL = rf"{_LETTER}_0-9\-·\u0300-\u036f\u203f\u2040"
+_BLANK = rf"_:[{_LETTER}_0-9](?:[{_IN_LABEL}.]*[{_IN_LABEL}])?"
+_LITERAL = rf"""\"(?:[^"\\\r]|\\[tbnrf"'\\]|{_HEX})*\"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|\^\^{_IRI})?"""
 _TRIPLE = re.compile(
     rf"[ \t]*(?:(?:{_IRI}|{_BLANK})[ \t]*{_IRI}[ \t]*(?:{_IRI}|{_BLANK}|{_LITERAL})[ \t]*\.[ \t]*)?(?:#.*)?"
 )
@@ -239,6 +246,9 @@ def _check_contexts(path: Path, text: str) -> None:
         value = parse_json(text)
     except ValueError as error:
         raise DataFormatError(path, getattr(error, "lineno", None), str(error), "JSON-LD") from error
+    if not isinstance(value, dict | list):
+        first = text[: len(text) - len(text.lstrip())].count("\n") + 1
+        raise DataFormatError(path, first, shown(text.strip()), "JSON-LD: an object, or a list of objects")
     waiting = [value]
     while waiting:
         one = waiting.pop()
@@ -247,8 +257,17 @@ def _check_contexts(path: Path, text: str) -> None:
             for context in contexts if isinstance(contexts, list) else [contexts]:
                 if isinstance(context, str) or (isinstance(context, dict) and "@import" in context):
                     expected = "an @context written out in the file; nothing is fetched"
-                    raise DataFormatError(path, None, f"the @context {shown(str(context))}", expected)
+                    line = _line_of_string(text, context if isinstance(context, str) else "@import")
+                    raise DataFormatError(path, line, f"the @context {shown(str(context))}", expected)
         waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list) else []
+
+
+def _line_of_string(text: str, wanted: str) -> int | None:
+    """The first line of JSON that holds a string, however it is escaped."""
+    for found in re.finditer(r'"(?:[^"\\]|\\.)*"', text):
+        if json.loads(found[0]) == wanted:
+            return text.count("\n", 0, found.start()) + 1
+    return None
 
 
 @contextmanager
@@ -289,8 +308,10 @@ def _line_of(error: Exception, text: str) -> int | None:
     at = text.find(quoted[1]) if quoted else -1
     if at >= 0:
         return text.count("\n", 0, at) + 1
-    # What it did not foresee: its parser of Turtle counts lines, that of XML has a locator.
+    # What it did not foresee: its parser of Turtle counts lines, that of XML has a locator, JSON-LD names a prefix.
     for frame, _ in traceback.walk_tb(error.__traceback__):
+        if "Prefixes" in str(error) and isinstance(prefix := frame.f_locals.get("prefix"), str):
+            return _line_of_string(text, prefix)
         parser = frame.f_locals.get("self")
         if isinstance(lines := getattr(parser, "lines", None), int):
             return lines + 1
