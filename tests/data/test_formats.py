@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import data as naive
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
@@ -219,6 +220,12 @@ class TestArff:
     def test_bad_xml(self, tmp_path, xml):
         with pytest.raises(DataFormatError):
             read_mulan_labels(_put(tmp_path, xml, "toy.xml"))
+
+    @pytest.mark.parametrize("around", ["<!-- {} -->", "<?note {}?>"])
+    def test_a_declaration_that_is_only_spoken_of(self, tmp_path, around):
+        xml = around.format("<!DOCTYPE a>") + '<labels><label name="law"/></labels>'
+        path = _put(tmp_path, xml, "toy.xml")
+        assert read_mulan_labels(path) == naive.parse_xml(path.read_bytes()) == ["law"]
 
 
 _TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
