@@ -72,7 +72,7 @@ def listening() -> Iterator[socket.socket]:
 @pytest.fixture
 def patient(monkeypatch):
     """A machine that is busy with other tests must not pass for a worker that hangs."""
-    monkeypatch.setattr(door_module, "_POLITE_SECONDS", 0.1)
+    monkeypatch.setattr(door_module, "_POLITE_SECONDS", 1.0)
 
 
 def connect(listening: socket.socket, n: int) -> list[socket.socket]:
