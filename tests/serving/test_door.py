@@ -6,7 +6,7 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -51,7 +51,7 @@ class Listener(threading.Thread):
         asyncio.run(self.serve())
 
     async def serve(self) -> None:
-        door = Door(self.listening, lambda: Echo(self.mine), self.mine)
+        door = self.door = Door(self.listening, lambda: Echo(self.mine), self.mine)
         self.loop, self.done = asyncio.get_running_loop(), asyncio.Event()
         self.open.set()
         await self.done.wait()
@@ -72,12 +72,15 @@ def listening() -> Iterator[socket.socket]:
 @pytest.fixture
 def patient(monkeypatch):
     """A machine that is busy with other tests must not pass for a worker that hangs."""
-    monkeypatch.setattr(door_module, "_POLITE_SECONDS", 1.0)
+    monkeypatch.setattr(door_module, "_POLITE_SECONDS", 0.1)
 
 
-def connect(listening: socket.socket, n: int) -> list[socket.socket]:
+def connect(listening: socket.socket, n: int, workers: Sequence[Listener] = ()) -> list[socket.socket]:
+    """Clients one after the other, each when no worker leaves one to others any more."""
     found = []
     for _ in range(n):
+        while any(worker.door._later is not None for worker in workers):
+            time.sleep(0.01)
         one = socket.create_connection(listening.getsockname(), timeout=10)
         one.sendall(b"hello")
         assert one.recv(5) == b"hello"
@@ -96,14 +99,14 @@ def counts(workers: list[Listener], wanted: list[int]) -> list[int]:
 def test_two_workers_have_half_of_the_connections_each(listening, patient):
     crowd = Crowd(2)
     workers = [Listener(listening, crowd, place) for place in range(2)]
-    clients = connect(listening, CLIENTS)
+    clients = connect(listening, CLIENTS, workers)
     assert counts(workers, [4, 4]) == [4, 4]
     # Those of one worker leave: the next ones are its.
     peers = {one.transport.get_extra_info("peername") for one in list(workers[0].mine)}
     for one in [one for one in clients if one.getsockname() in peers]:
         one.close()
     assert counts(workers, [0, 4]) == [0, 4]
-    clients += connect(listening, 4)
+    clients += connect(listening, 4, workers)
     assert counts(workers, [4, 4]) == [4, 4]
     for worker in workers:
         worker.end()
