@@ -237,7 +237,7 @@ def test_predict_streams_rows(run, rows_model, tmp_path, monkeypatch, where, kin
     options = ["--format", kind, *(["--feature-base", "0"] if kind == "libsvm" else [])]
     monkeypatch.setattr("tailwise.data.rows._BLOCK_BYTES", 1 << 17)
     peaks = {}
-    for n in (2_000, 2_000, 8_000):
+    for n in (2_000, 2_000, 8_000, 8_000):  # the first of each may compile
         content = (b"%d 200 20\n" % n if kind == "xmc" else b"") + line * n
         (tmp_path / "new").write_bytes(content)
         given = {"stdin": content} if where == "standard input" else {}
