@@ -24,10 +24,10 @@ WRONG_YES, WRONG_NO = 0.03, 0.06
 NAMES = ("head", "torso", "tail")
 WORLDS = {
     "report": {
-        "longtail": ("jain:0.35,1.2", range(220, 230)),
-        "eurlex": ("jain:0.8,1.2", range(204, 206)),
-        "longtail-constant": ("0.4", range(220, 230)),
-        "eurlex-constant": ("0.4", range(204, 206)),
+        "longtail": ("jain:0.3,1.8", range(240, 250)),
+        "eurlex": ("jain:0.9,1.6", range(210, 212)),
+        "longtail-constant": ("0.4", range(240, 250)),
+        "eurlex-constant": ("0.4", range(210, 212)),
     },
     "tuning": {
         "longtail": ("jain:0.25,1.5", range(5)),

@@ -63,7 +63,7 @@ class AuditEstimate(Printable):
     propensity: AuditedPropensity | None
     """The curve, fitted to the answers and on the training counts; None where the answers are too few."""
     curves: np.ndarray
-    """(n_bootstrap, 3): a, b and odds of the replicates."""
+    """(2 n_bootstrap, 3): a, b and odds of the replicates, each followed by its mirror image."""
     errors: ErrorRates
     kappa: float
     n_doubles: int
@@ -93,7 +93,7 @@ class AuditEstimate(Printable):
         )
         return Table(title, header, rows, self.notes())
 
-    def judge(self, score: Callable[[Propensity], float], n_replicates: int = 60) -> Estimate:
+    def judge(self, score: Callable[[Propensity], float], n_replicates: int = 100) -> Estimate:
         """A number that depends on the propensities, such as PSP@5, with the interval that the answers leave to it.
 
         ``score`` gets a fitted propensity and gives the number; it is called ``n_replicates + 1`` times. Variation of
@@ -108,9 +108,8 @@ class AuditEstimate(Printable):
                 for a, b, odds in self.curves[:n_replicates]
             ]
         )
-        value = score(known)
-        reach = float(stdtrit(max(values.size - 1, 1), (1 + self.confidence) / 2)) * float(values.std())
-        return Estimate(value, value - reach, value + reach, "bootstrap", True, Resample("bootstrap", values))
+        value, found = score(known), Resample("bootstrap", values)
+        return Estimate(value, *found.interval(value, self.confidence), "bootstrap", True, found)
 
     def notes(self) -> list[str]:
         """Sentences on precision, reviewers and the propensity curve."""

@@ -24,6 +24,8 @@ _BOUNDS = np.array([[-2.0, np.log(0.01), np.log(1e-4)], [2.0, np.log(1000.0), np
 """Of a, ln b and ln odds: wide, because replicates that all stop at a bound make the curve look surer than it is."""
 _USUAL = 1.0, 1.0, 2.0
 """How far a, ln b and ln odds may be expected to lie from Jain's guess, as standard deviations."""
+_WIDER = 1.2
+"""Replicates of a few answers with large weights vary too little. Chosen in ``benchmarks audit_coverage --tuning``."""
 
 
 class PairEvidence(NamedTuple):
@@ -87,14 +89,14 @@ class AuditedPropensity(EstimatedPropensity):
 def fit_pairs(
     evidence: PairEvidence, n_samples: int, source: str, confidence: float
 ) -> tuple[AuditedPropensity, np.ndarray]:
-    """The curve that fits the pairs best, not yet fitted on labels; and (B, 3): a, b and odds of the replicates.
+    """The curve that fits the pairs best, not yet fitted on labels; and (2 B, 3): a, b and odds of the replicates.
 
     Bins of frequency, which pass into each other, hold about equally many of the pairs that were asked about. A bin's
     rate is ``recorded / (recorded + missing)``, and least squares, in units of the rates' mean standard error, make the
     curve's mean over the relevant pairs of each bin equal it. What pairs do not tell stays near Jain's guess: they
     hardly tell B, which shapes the curve below the rarest label asked about (log B has a standard deviation of 1 around
     that of 1.5), but A (1 around 0.55) and the odds (log odds 2 around ``ln(ln N - 1)``) are mostly theirs. Cost: a fit
-    of three numbers for each replicate, a few ms.
+    of three numbers for each replicate, a few ms. Each replicate is followed by its mirror image.
     """
     m = evidence.missing_frequency.size
     n_bins = min(_MOST_BINS, m // PAIRS_A_BIN)
@@ -107,7 +109,7 @@ def fit_pairs(
     bins = _Bins(evidence, n_bins, expected_counts(evidence.label_counts), usual)
     best = bins.fit(0, usual)
     n_replicates = evidence.missing.shape[0] - 1
-    samples = np.array([bins.fit(b, best) for b in range(1, 1 + n_replicates)]).reshape(n_replicates, 3)
+    samples = _mirrored(best, np.array([bins.fit(b, best) for b in range(1, 1 + n_replicates)]).reshape(-1, 3))
     curves = np.array([bins.means(0, one) for one in (samples if n_replicates else best[None])])
     bounds = [(1 - confidence) / 2, (1 + confidence) / 2]
     low, high = np.quantile(curves, bounds, axis=0)
@@ -132,6 +134,19 @@ def fit_pairs(
         confidence,
     )
     return found, samples
+
+
+def _mirrored(best: np.ndarray, samples: np.ndarray) -> np.ndarray:
+    """(2 B, 3): each replicate of a, ln b and ln odds on both sides of the estimate.
+
+    Missing labels that were not drawn make the estimate, and all replicates, say that too few are missing: the truth
+    lies on the other side. On the scale of logarithms what is not known is about the same on both.
+
+    >>> _mirrored(np.zeros(3), np.array([[1.0, -1.0, 0.0]])).round(1).tolist()
+    [[1.2, -1.2, 0.0], [-1.2, 1.2, 0.0]]
+    """
+    off = _WIDER * (samples - best)
+    return np.clip(np.stack([best + off, best - off], axis=1).reshape(-1, 3), *_BOUNDS)
 
 
 def varied(counts: np.ndarray, n_replicates: int, random_state: Any) -> np.ndarray:
