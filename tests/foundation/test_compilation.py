@@ -47,8 +47,8 @@ def package(tmp_path):
     """A copy of what the kernels in use are made of."""
     folder = tmp_path / "installed" / "tailwise"
     (folder / "kernels").mkdir(parents=True)
-    for name in ("__init__.py", "kernels/__init__.py", "kernels/compilation.py", "kernels/random.py"):
-        shutil.copy(PACKAGE / name, folder / name)
+    for name in ("__init__", "lazy", "kernels/__init__", "kernels/compilation", "kernels/cache", "kernels/random"):
+        shutil.copy(PACKAGE / f"{name}.py", folder / f"{name}.py")
     return folder
 
 

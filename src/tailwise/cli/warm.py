@@ -36,7 +36,7 @@ def warm(
     tailwise warm dismec bonsai
     """
     output.set_up(quiet, jobs)
-    from tailwise.kernels.compilation import cache_folder
+    from tailwise.kernels.cache import cache_folder
     from tailwise.models import model_class
 
     names = models or ["dismec", "parabel"]

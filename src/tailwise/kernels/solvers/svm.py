@@ -24,6 +24,7 @@ from tailwise.kernels.compilation import njit
 from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
 from tailwise.kernels.solvers.problems import FEW_TIMES, SQUARED_HINGE, has_start
 from tailwise.kernels.solvers.sweeps import _descend, _dot, _where_they_lie
+from tailwise.kernels.sparse.sorting import index_of, sort_keys
 
 _NEGATIVES_TO_START = 64
 _NEWCOMERS = 256
@@ -209,7 +210,13 @@ def _take(lanes, lane, prune, features, values, used):
 @njit(nogil=True, cache=True, boundscheck=False)
 def _take_support(lanes, lane, sets, positions, signed, held):
     at = held
-    for n in np.argsort(sets.rows[lane, : lanes.size[lane]]):
+    size = lanes.size[lane]
+    keys = np.empty(size, np.int64)
+    for n in range(size):
+        keys[n] = (np.int64(sets.rows[lane, n]) << np.int64(32)) | n
+    sort_keys(keys, size)
+    for key in keys:
+        n = index_of(key)
         if sets.alphas[lane, n] > 0:
             positions[at] = sets.rows[lane, n]
             signed[at] = sets.alphas[lane, n] if sets.costs[lane, n] > 0 else -sets.alphas[lane, n]
