@@ -7,10 +7,11 @@ optimised and made machine code with everything that it calls, and kept on disk 
 
 from __future__ import annotations
 
+import gc
 from contextlib import contextmanager
 
 from llvmlite import binding
-from numba import config
+from numba import config, types
 from numba.core import cgutils, compiler, sigutils, typing
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
@@ -46,9 +47,15 @@ class Kernel(CPUDispatcher):
         self._called = {}
 
     def get_call_template(self, args, kws):
-        """What numba asks for when it types a call: the signatures of what other kernels may call."""
+        """What numba asks for when it types a call: the signatures of what other kernels may call.
+
+        A number that the caller has as a constant is one like any other, and an array that may be written to goes where
+        one is only read: the same code serves all of them.
+        """
         pysig, folded = self._compiler.fold_argument_types(args, kws)
-        self._translate(tuple(folded))
+        wanted = tuple(map(types.unliteral, folded))
+        if not any(_serves(found.signature, wanted) for found in self._called.values()):
+            self._translate(wanted)
         name = self.py_func.__name__
         signatures = [found.signature for found in self._called.values()]
         return typing.make_concrete_template(f"CallTemplate({name})", name, signatures), pysig, folded, {}
@@ -62,7 +69,7 @@ class Kernel(CPUDispatcher):
         codegen = self.targetctx.codegen()
         library = codegen.create_library(self.py_func.__qualname__)
         library.enable_object_caching()
-        with _in_parts(codegen):
+        with _in_parts(codegen), _without_collecting():
             found = self._compile(args, return_type, library)
         for variable in library._final_module.global_variables:
             environment = variable.name.startswith(_ENVIRONMENT) and lookup_environment(variable.name)
@@ -88,6 +95,16 @@ class Kernel(CPUDispatcher):
         return compiler.compile_extra(
             self.typingctx, self.targetctx, self.py_func, args, return_type, flags, self.locals, library=library
         )
+
+
+def _serves(signature, args):
+    """Whether code for ``signature`` takes ``args``, of which some arrays may be read-only in it; it returns none."""
+    if isinstance(signature.return_type, types.Array | types.BaseTuple):
+        return signature.args == args
+    return all(
+        known == given or (isinstance(given, types.Array) and known == given.copy(readonly=True))
+        for known, given in zip(signature.args, args, strict=True)
+    )
 
 
 class _Part(JITCodeLibrary):
@@ -147,3 +164,15 @@ def _in_parts(codegen):
         yield
     finally:
         del codegen._library_class
+
+
+@contextmanager
+def _without_collecting():
+    """Have no garbage looked for: a compiler makes very many objects that stay, which costs a fifth of its time."""
+    collected = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collected:
+            gc.enable()
