@@ -2,8 +2,8 @@
 
 Numba keeps compiled code beside the source, else in the user's cache folder. Where neither can be written to, a folder
 for temporary files serves that belongs to this user alone (its files are pickles, which whoever can write them
-controls), else nothing is kept; it begins with what ``NUMBA_CACHE_DIR`` has. Damaged files are told by their digest
-and compiled anew.
+controls), else nothing is kept; it begins with what ``NUMBA_CACHE_DIR`` has. Code is good as long as no kernel has
+another content, whenever its file was written. Damaged files are told by their digest and compiled anew.
 
 The logger ``tailwise.kernels`` hears of every function that is compiled, and of a cache that is not where it should be.
 """
@@ -28,6 +28,15 @@ _log = logging.getLogger("tailwise.kernels")
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
+@cache
+def _state_of_source():
+    """A digest of all kernels: each takes in code and constants of others. A copy of the same files is the same."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
 class _DigestedFile(IndexDataCacheFile):
     """Numba's cache file with a digest at its end, where pickle does not look."""
 
@@ -47,8 +56,7 @@ class _LenientCache(FunctionCache):
 
     def __init__(self, function):
         super().__init__(function)
-        locator = self._impl.locator
-        self._cache_file = _DigestedFile(self._cache_path, self._impl.filename_base, locator.get_source_stamp())
+        self._cache_file = _DigestedFile(self._cache_path, self._impl.filename_base, _state_of_source())
 
     def load_overload(self, sig, target_context):
         # Compiled code needs numba's memory only; numba's load_overload would import what compiling needs first.
