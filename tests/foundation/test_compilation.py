@@ -183,7 +183,8 @@ def test_every_kernel_is_compiled_this_way():
 
 
 @njit(boundscheck=False)
-def add_up(values, start):
+def add_up(parts, start):
+    values, _ = parts
     if start < 0:
         raise ValueError("start is negative")
     total = 0.0
@@ -195,14 +196,14 @@ def add_up(values, start):
 @njit(boundscheck=False)
 def add_both(fixed, changed, start):
     changed[0] = 5
-    return add_up(fixed, 0) + add_up(changed, 1) + add_up(changed, start)
+    return add_up((fixed, 0), 0) + add_up((changed, 0), 1) + add_up((changed, start), start)
 
 
 def test_what_kernels_call_is_translated_once_and_compiled_only_for_python():
     fixed = read_only(np.ones(3))
     assert add_both(fixed, np.ones(3), 2) == 3 + 2 + 1
     assert len(add_up._called) == 1 and not add_up.overloads
-    assert add_up(fixed, 1) == 2 and len(add_up.overloads) == 1
+    assert add_up((fixed, 0), 1) == 2 and len(add_up.overloads) == 1
     with pytest.raises(ValueError, match="start is negative"):
         add_both(fixed, np.ones(3), -1)
 
@@ -212,6 +213,6 @@ def test_other_functions_of_numba_call_kernels_and_share_what_these_brought_alon
 
     @numba.njit
     def ask(values):
-        return add_up(values, 0) + np.sort(values)[-1]
+        return add_up((values, 0), 0) + np.sort(values)[-1]
 
     assert ask(np.arange(3.0)) == 5

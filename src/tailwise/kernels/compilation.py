@@ -101,10 +101,13 @@ def _serves(signature, args):
     """Whether code for ``signature`` takes ``args``, of which some arrays may be read-only in it; it returns none."""
     if isinstance(signature.return_type, types.Array | types.BaseTuple):
         return signature.args == args
-    return all(
-        known == given or (isinstance(given, types.Array) and known == given.copy(readonly=True))
-        for known, given in zip(signature.args, args, strict=True)
-    )
+    return all(map(_takes, signature.args, args))
+
+
+def _takes(known, given):
+    if isinstance(known, types.Tuple) and isinstance(given, types.Tuple) and len(known) == len(given):
+        return all(map(_takes, known, given))
+    return known == given or (isinstance(given, types.Array) and known == given.copy(readonly=True))
 
 
 class _Part(JITCodeLibrary):
