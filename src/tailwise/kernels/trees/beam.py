@@ -143,7 +143,8 @@ def _score_level(chunks, loss, X, first_row, frontier, offsets, below, place_of)
         for j in range(width):
             if frontier[0, j] >= 0:
                 mine[0] = j
-                _score_node(chunks, loss, X, first_row, frontier[0, j], mine, offsets, below, place_of, scratch)
+                node = np.int64(frontier[0, j])
+                _score_node(chunks, loss, X, first_row, node, mine, offsets, below, place_of, scratch)
         return
     low, high = chunks.bits.shape[0], -1
     for i in range(n_rows):
