@@ -8,8 +8,8 @@ only imports scikit-learn, the largest thing that a verb loads::
     python -m benchmarks cold_start --only suggest       # those with this text in their names
     python -m benchmarks cold_start --kernels            # and which functions were compiled in which time
 
-CPU-seconds are what stays the same on a busy machine. ``suggest``, ``compare`` and ``info`` use the models that the
-``train`` before them wrote. A function's time in ``--kernels`` is its own: without those that it had compiled.
+CPU-seconds are what stays the same on a busy machine. The last column tells how many functions a verb still compiles
+after ``tailwise warm``. A function's time in ``--kernels`` is its own: without those that it had compiled.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ from tailwise.serving.demo import concepts, records
 QUESTION = "How long does a first use take, with nothing compiled, and how long the next one?"
 _RECORDS = 600
 _HELD_OUT = 120
+MODELS = ("dismec", "bonsai", "parabel")
 _IMPORT = "import scikit-learn"
 _TEXT = "Studies in the history of metals, mills and the early modern trade in wool"
 # Runs a verb and writes, at its end, the seconds that each function took to be compiled.
@@ -76,10 +78,12 @@ def main(arguments: list[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="tailwise-cold-") as name:
         folder = Path(name)
         _write_records(folder)
-        verbs = {verb: line for verb, line in _verbs(folder).items() if only in verb or verb.startswith("train")}
+        verbs = {verb: line for verb, line in _verbs(folder).items() if only in verb}
+        for model in MODELS:
+            _run(_tailwise(folder, _verbs(folder)[f"train {model}"]), folder, os.environ)
         figures = {verb: _measure(verb, line, folder, rounds) for verb, line in verbs.items()}
-    figures = {verb: costs for verb, costs in figures.items() if only in verb}
-    _print(figures)
+        left = _left_to_compile(verbs, folder)
+    _print(figures, left)
     if "--kernels" in arguments:
         _print_kernels({verb: costs["cold"][0] for verb, costs in figures.items()})
     plain = {
@@ -92,7 +96,7 @@ def main(arguments: list[str]) -> None:
 def _verbs(folder: Path) -> dict[str, list[str]]:
     """The command lines by name, in an order in which each finds what it needs."""
     train, test = str(folder / "train.jsonl"), str(folder / "test.jsonl")
-    models = {name: str(folder / name) for name in ("dismec", "bonsai", "parabel")}
+    models = {name: str(folder / name) for name in MODELS}
     made = {f"train {name}": ["train", train, "-o", path, "-m", name, "--overwrite"] for name, path in models.items()}
     asked = {f"suggest {name}": ["suggest", models[name], _TEXT] for name in ("dismec", "parabel")}
     judged = {"compare": ["compare", models["dismec"], models["parabel"], test]}
@@ -101,21 +105,38 @@ def _verbs(folder: Path) -> dict[str, list[str]]:
 
 def _measure(verb: str, line: list[str], folder: Path, rounds: int) -> dict[str, list[Cost]]:
     """The costs of a verb with an empty cache and after that, and of importing scikit-learn in the same rounds."""
-    compiled = folder / "compiled"
-    shutil.rmtree(compiled, ignore_errors=True)
+    environment = _emptied(folder)
     costs: dict[str, list[Cost]] = {"cold": [], "warm": [], _IMPORT: []}
     for when in ["cold", *["warm"] * rounds]:
-        cost = _run([sys.executable, "-c", _LISTENING, str(folder / "spent.json"), *line], folder)
+        cost = _run(_tailwise(folder, line), folder, environment)
         costs[when].append(cost)
-        costs[_IMPORT].append(_run([sys.executable, "-c", "import sklearn"], folder))
+        costs[_IMPORT].append(_run([sys.executable, "-c", "import sklearn"], folder, environment))
         print(f"  {verb} {when}: {cost.cpu:.2f} CPU-s, {cost.wall:.2f} s", file=sys.stderr, flush=True)
     return costs
 
 
-def _run(command: list[str], folder: Path) -> Cost:
+def _left_to_compile(verbs: dict[str, list[str]], folder: Path) -> dict[str, int]:
+    """How many functions each verb compiles after ``tailwise warm`` has."""
+    environment = _emptied(folder)
+    cost = _run(_tailwise(folder, ["warm", *MODELS]), folder, environment)
+    print(f"tailwise warm {' '.join(MODELS)}: {cost.cpu:.1f} CPU-s, {cost.wall:.1f} s, {_count(cost)} functions")
+    return {verb: _count(_run(_tailwise(folder, line), folder, environment)) for verb, line in verbs.items()}
+
+
+def _emptied(folder: Path) -> dict[str, str]:
+    """Variables that name an empty folder for compiled code."""
+    compiled = folder / "compiled"
+    shutil.rmtree(compiled, ignore_errors=True)
+    return os.environ | {"NUMBA_CACHE_DIR": str(compiled)}
+
+
+def _tailwise(folder: Path, line: list[str]) -> list[str]:
+    return [sys.executable, "-c", _LISTENING, str(folder / "spent.json"), *line]
+
+
+def _run(command: list[str], folder: Path, environment: Mapping[str, str]) -> Cost:
     found = folder / "spent.json"
     found.unlink(missing_ok=True)
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(folder / "compiled")}
     start = time.perf_counter()
     with (folder / "messages").open("w+") as messages:
         process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=messages)
@@ -128,6 +149,10 @@ def _run(command: list[str], folder: Path) -> Cost:
     return Cost(usage.ru_utime + usage.ru_stime, wall, compiled)
 
 
+def _count(cost: Cost) -> int:
+    return sum(signatures for signatures, _ in cost.compiled.values())
+
+
 def _write_records(folder: Path) -> None:
     texts, labels = records(concepts(), _RECORDS + _HELD_OUT)
     rows = [
@@ -138,18 +163,18 @@ def _write_records(folder: Path) -> None:
     (folder / "test.jsonl").write_text("\n".join(rows[_RECORDS:]) + "\n", encoding="utf-8")
 
 
-def _print(figures: dict[str, dict[str, list[Cost]]]) -> None:
+def _print(figures: dict[str, dict[str, list[Cost]]], left: dict[str, int]) -> None:
     """One line a verb: CPU-seconds and wall seconds, cold and warm, and the import of scikit-learn beside."""
-    print(f"\n{'':16}{'cold':>7}{'':9}{'warm':>7}{'':9}{'import':>7}{'warm /':>8}{'compiled':>10}")
+    print(f"\n{'':16}{'cold':>7}{'':9}{'warm':>7}{'':9}{'import':>7}{'warm /':>8}{'compiled':>10}{'after':>6}")
     print(
         f"{'verb':16}{'CPU-s':>7}{'s':>7}{'':2}{'CPU-s':>7}{'s':>7}{'':2}{'sklearn':>7}{'import':>8}{'functions':>10}"
+        f"{'warm':>6}"
     )
     for verb, costs in figures.items():
         cold, warm, imported = costs["cold"][0], _median(costs["warm"]), _median(costs[_IMPORT])
-        functions = sum(signatures for signatures, _ in cold.compiled.values())
         print(
             f"{verb:16}{cold.cpu:7.2f}{cold.wall:7.2f}{'':2}{warm.cpu:7.2f}{warm.wall:7.2f}{'':2}"
-            f"{imported.cpu:7.2f}{warm.cpu / imported.cpu:8.2f}{functions:10}"
+            f"{imported.cpu:7.2f}{warm.cpu / imported.cpu:8.2f}{_count(cold):10}{left[verb]:6}"
         )
 
 
