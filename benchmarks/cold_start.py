@@ -80,7 +80,7 @@ def main(arguments: list[str]) -> None:
         _write_records(folder)
         verbs = {verb: line for verb, line in _verbs(folder).items() if only in verb}
         for model in MODELS:
-            _run(_tailwise(folder, _verbs(folder)[f"train {model}"]), folder, os.environ)
+            _run(_tailwise(folder, _verbs(folder)[f"train {model}"]), folder, _variables())
         figures = {verb: _measure(verb, line, folder, rounds) for verb, line in verbs.items()}
         left = _left_to_compile(verbs, folder)
     _print(figures, left)
@@ -127,7 +127,12 @@ def _emptied(folder: Path) -> dict[str, str]:
     """Variables that name an empty folder for compiled code."""
     compiled = folder / "compiled"
     shutil.rmtree(compiled, ignore_errors=True)
-    return os.environ | {"NUMBA_CACHE_DIR": str(compiled)}
+    return _variables() | {"NUMBA_CACHE_DIR": str(compiled)}
+
+
+def _variables() -> dict[str, str]:
+    """Those of this process, where Python may keep what it makes of sources, as it does wherever it is installed."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def _tailwise(folder: Path, line: list[str]) -> list[str]:
