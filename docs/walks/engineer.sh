@@ -9,7 +9,8 @@ tailwise info --json >versions.json
 
 # Compile ahead into a folder of the image.
 export NUMBA_CACHE_DIR="${NUMBA_CACHE_DIR:-$PWD/compiled}"
-tailwise warm centroid
+tailwise warm centroid >warmed.txt
+grep "functions were compiled; compiled code is kept in $NUMBA_CACHE_DIR" warmed.txt
 kept=$(find "$NUMBA_CACHE_DIR" -name '*.nbc' | wc -l)
 test "$kept" -gt 0
 
@@ -26,7 +27,6 @@ END
 # The first run does not compile any more.
 tailwise train rows.jsonl -o model --model centroid --jobs 1 --json >trained.json 2>messages.txt
 if grep -q 'compiling for this machine' messages.txt; then exit 1; fi
-test "$(find "$NUMBA_CACHE_DIR" -name '*.nbc' | wc -l)" = "$kept"
 
 # Results on standard output, messages elsewhere; a reader that leaves early is no error.
 tailwise suggest model "a trawler at sea" --json --quiet | python3 -c 'import json, sys; assert json.load(sys.stdin)[0]["id"] == "fish"'
@@ -34,6 +34,10 @@ tailwise predict model rows.jsonl --quiet >all.txt
 test "$(wc -l <all.txt)" = 60
 (tailwise predict model rows.jsonl --quiet; echo $? >status.txt) | head -1 >first.txt
 test "$(cat status.txt)" = 0
+
+# Nor does judging, nor anything before it.
+tailwise evaluate model rows.jsonl --quiet >judged.txt
+test "$(find "$NUMBA_CACHE_DIR" -name '*.nbc' | wc -l)" = "$kept"
 
 # Statuses are those of the help.
 status() { set +e; "$@" >/dev/null 2>said.txt; got=$?; set -e; echo "$got: $(tail -1 said.txt)"; }

@@ -5,8 +5,7 @@ Every public name is imported on first use, so that ``import tailwise`` loads ne
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from tailwise.lazy import lazy_names
 
 __version__ = "0.2.0"
 
@@ -103,13 +102,4 @@ _HOME_OF = {
 __all__ = sorted(["__version__", *_HOME_OF])
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'tailwise' has no attribute {name!r}")
-    value = getattr(import_module(f"tailwise.{_HOME_OF[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_names(__name__, _HOME_OF)

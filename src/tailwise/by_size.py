@@ -8,10 +8,8 @@ from sklearn.base import BaseEstimator
 
 from tailwise import persistence
 from tailwise.base import MODEL, XMCModel
-from tailwise.linear import DiSMEC
-from tailwise.models import model_class
+from tailwise.models import make_model, model_class
 from tailwise.parameters import Constraint, Number, OrNone, check_parameters
-from tailwise.trees import Parabel
 
 _SECONDS_PER_LABEL_AND_VALUE = 1.3e-9
 """CPU-seconds of one-vs-rest training for each label and stored feature value, as measured on EURLex-4K."""
@@ -67,9 +65,9 @@ class BySize(persistence.Saveable, BaseEstimator):
         size = f"{n_rows:,} rows, {n_labels:,} labels, {n_values:,} feature values"
         if minutes <= self.max_minutes:
             estimate = f"about {minutes:.0f} CPU-minutes" if minutes >= 1 else "under a CPU-minute"
-            model = DiSMEC() if self.one_vs_rest is None else self.one_vs_rest
+            model = make_model("dismec") if self.one_vs_rest is None else self.one_vs_rest
             return Choice(model, f"{size}: one classifier a label is the most accurate and takes {estimate}", minutes)
-        model = Parabel() if self.tree is None else self.tree
+        model = make_model("parabel") if self.tree is None else self.tree
         reason = f"{size}: one classifier a label would take {_told(minutes)}; a tree over labels is much faster"
         return Choice(model, reason, minutes * _TREE_SHARE)
 

@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
-from typing import Any
-
-from sklearn.exceptions import NotFittedError
+from typing import TYPE_CHECKING, Any
 
 
 class TailwiseError(Exception):
@@ -25,10 +23,6 @@ class Unsupported(InvalidInput):
 
 class NotOffered(Unsupported, AttributeError):
     """A model lacks a method that others of its kind have: ``hasattr`` says so too, as scikit-learn asks."""
-
-
-class NotFitted(TailwiseError, NotFittedError):
-    """A model was used before ``fit``."""
 
 
 class DataFormatError(TailwiseError, ValueError):
@@ -65,6 +59,28 @@ def import_extra(module: str, extra: str, purpose: str, importer: Callable[[str]
     except ModuleNotFoundError as error:
         package = module.partition(".")[0]
         raise MissingExtra(f"{purpose} needs {package}; install it with: pip install 'tailwise[{extra}]'") from error
+
+
+if TYPE_CHECKING:
+    from sklearn.exceptions import NotFittedError
+
+    class NotFitted(TailwiseError, NotFittedError):
+        """A model was used before ``fit``."""
+
+
+def __getattr__(name: str) -> Any:
+    """``NotFitted``, made when it is asked for: it is an error of scikit-learn too, which takes a second to import."""
+    if name != "NotFitted":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from sklearn.exceptions import NotFittedError
+
+    about = {"__doc__": "A model was used before ``fit``.", "__module__": __name__}
+    made = globals()[name] = type(name, (TailwiseError, NotFittedError), about)
+    return made
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "NotFitted"})
 
 
 _spelling: ContextVar[Callable[[str, Any], str]] = ContextVar("_spelling", default="{}={!r}".format)

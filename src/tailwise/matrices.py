@@ -87,7 +87,7 @@ def _check_compressed(name: str, matrix: Any, n: int, m: int) -> bool:
         )
     if indptr.size != n + 1:
         raise InvalidInput(f"{name}.indptr has {indptr.size:,} entries; {name} of shape {matrix.shape} needs {n + 1:,}")
-    order = row_order(read_only(indptr), read_only(indices), m)
+    order = row_order(read_only(indptr.astype(np.int64, copy=False)), read_only(indices), m)
     if order == BROKEN:
         _tell_what_is_broken(name, matrix, m)
     return bool(order == CANONICAL)

@@ -78,9 +78,11 @@ class RowView(NamedTuple):
         if not self.unit:
             return data
         # Not at the top, because numba takes long to import and reading the help needs no rows.
+        from tailwise.kernels.arrays import read_only
         from tailwise.kernels.sparse.rows import unit_values
 
-        return unit_values(X.indptr, data, room(data.size, np.float32))
+        indptr = X.indptr.astype(np.int64, copy=False)
+        return unit_values(read_only(indptr), read_only(data), room(data.size, np.float32))
 
 
 AS_THEY_ARE = RowView()

@@ -2,8 +2,6 @@
 
 import io
 import logging
-import os
-import subprocess
 import sys
 import time
 import warnings
@@ -81,25 +79,6 @@ def test_jobs_bound_the_threads_of_a_verb(run, model, corpus):
     finally:
         set_jobs(None)
     assert run("train", corpus / "train.jsonl", "-o", "m", "--jobs", "0").code == 2
-
-
-def test_warm_fills_the_cache_that_later_runs_use(tmp_path):
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-
-    def run(*arguments):
-        command = [sys.executable, "-m", "tailwise.cli", *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-
-    done = run("warm", "centroid")
-    assert f"compiled code is kept in {tmp_path / 'cache'}" in done.stdout
-    kept = set((tmp_path / "cache").rglob("*.nbc"))
-    assert kept
-    rows = "".join(f"sea cod {i},fish\niron ore {i},steel\n" for i in range(9))
-    (tmp_path / "t.csv").write_text("text,labels\n" + rows)
-    run("train", str(tmp_path / "t.csv"), "-o", str(tmp_path / "m"), "-m", "centroid")
-    run("suggest", str(tmp_path / "m"), "cod")
-    run("evaluate", str(tmp_path / "m"), str(tmp_path / "t.csv"))
-    assert set((tmp_path / "cache").rglob("*.nbc")) == kept
 
 
 def test_warm_refuses_an_unknown_model_first(run):

@@ -6,9 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
+import numpy as np
 import pytest
 
 import tailwise
+from tailwise.kernels.arrays import read_only
+from tailwise.kernels.compilation import njit
 
 PACKAGE = Path(tailwise.__file__).parent
 NOBODY = 54_321
@@ -47,8 +51,8 @@ def package(tmp_path):
     """A copy of what the kernels in use are made of."""
     folder = tmp_path / "installed" / "tailwise"
     (folder / "kernels").mkdir(parents=True)
-    for name in ("__init__.py", "kernels/__init__.py", "kernels/compilation.py", "kernels/random.py"):
-        shutil.copy(PACKAGE / name, folder / name)
+    for name in ("__init__", "lazy", "kernels/__init__", "kernels/compilation", "kernels/cache", "kernels/random"):
+        shutil.copy(PACKAGE / f"{name}.py", folder / f"{name}.py")
     return folder
 
 
@@ -62,6 +66,20 @@ def test_compiled_code_is_kept_beside_the_source(package):
     kept = {path: path.stat().st_mtime_ns for path in cached(package)}
     assert run(package).stdout == first.stdout
     assert {path: path.stat().st_mtime_ns for path in cached(package)} == kept
+
+
+LISTEN = "import logging; logging.basicConfig(level='INFO')\n" + USE_A_KERNEL
+
+
+def test_compiled_code_is_good_while_no_kernel_has_another_content(package):
+    run(package)
+    for path in package.rglob("*.py"):
+        os.utime(path, (1, 1))
+    assert "compiling" not in run(package, LISTEN).stderr
+    # A constant or a function of another file may be part of what was compiled.
+    with (package / "kernels" / "__init__.py").open("a") as file:
+        file.write("LANES = 8\n")
+    assert "compiling random_bits" in run(package, LISTEN).stderr
 
 
 def opened(path):
@@ -101,14 +119,13 @@ def test_what_was_compiled_ahead_is_taken_over_where_it_cannot_be_written_to(pac
     for folder in (ahead, temporary):
         folder.mkdir()
     temporary.chmod(0o1777)
-    listen = "import logging; logging.basicConfig(level='INFO')\n" + USE_A_KERNEL
-    first = run(package, listen, NUMBA_CACHE_DIR=str(ahead))
+    first = run(package, LISTEN, NUMBA_CACHE_DIR=str(ahead))
     assert "compiling random_bits" in first.stderr and cached(ahead)
     for path in (package, ahead, *ahead.rglob("*")):
         path.chmod(path.stat().st_mode | 0o055)
     opened(package)
     opened(ahead)
-    later = run(package, BECOME_NOBODY + listen, NUMBA_CACHE_DIR=str(ahead), TMPDIR=str(temporary))
+    later = run(package, BECOME_NOBODY + LISTEN, NUMBA_CACHE_DIR=str(ahead), TMPDIR=str(temporary))
     assert "compiled code is kept in" in later.stderr and "compiling" not in later.stderr
     assert later.stdout == first.stdout
     assert len(cached(temporary)) == len(cached(ahead))
@@ -163,3 +180,39 @@ def test_every_kernel_is_compiled_this_way():
     for path in (PACKAGE / "kernels").rglob("*.py"):
         if path.name != "compilation.py":
             assert "from numba import njit" not in path.read_text(), f"{path}: import njit from kernels.compilation"
+
+
+@njit(boundscheck=False)
+def add_up(parts, start):
+    values, _ = parts
+    if start < 0:
+        raise ValueError("start is negative")
+    total = 0.0
+    for value in np.sort(values[start:]):
+        total += value
+    return total
+
+
+@njit(boundscheck=False)
+def add_both(fixed, changed, start):
+    changed[0] = 5
+    return add_up((fixed, 0), 0) + add_up((changed, 0), 1) + add_up((changed, start), start)
+
+
+def test_what_kernels_call_is_translated_once_and_compiled_only_for_python():
+    fixed = read_only(np.ones(3))
+    assert add_both(fixed, np.ones(3), 2) == 3 + 2 + 1
+    assert len(add_up._called) == 1 and not add_up.overloads
+    assert add_up((fixed, 0), 1) == 2 and len(add_up.overloads) == 1
+    with pytest.raises(ValueError, match="start is negative"):
+        add_both(fixed, np.ones(3), -1)
+
+
+def test_other_functions_of_numba_call_kernels_and_share_what_these_brought_along():
+    add_both(read_only(np.ones(3)), np.ones(3), 0)
+
+    @numba.njit
+    def ask(values):
+        return add_up((values, 0), 0) + np.sort(values)[-1]
+
+    assert ask(np.arange(3.0)) == 5

@@ -24,9 +24,9 @@ def installed() -> dict[str, str]:
 def places() -> dict[str, object]:
     """The threads used by default, and the folders of data sets and of compiled code, by name."""
     from tailwise.cpus import available_cores
-    from tailwise.data import cache_folder
     from tailwise.errors import DownloadError
-    from tailwise.kernels import compilation
+    from tailwise.home import cache_folder
+    from tailwise.kernels import cache
 
     try:
         data: object = cache_folder()
@@ -35,5 +35,5 @@ def places() -> dict[str, object]:
     return {
         "threads": available_cores(),
         "data sets in": str(data),
-        "compiled code in": str(compilation.cache_folder() or "no folder: none is writable"),
+        "compiled code in": str(cache.cache_folder() or "no folder: none is writable"),
     }

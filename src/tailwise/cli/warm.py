@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -24,10 +27,11 @@ def warm(
     as_json: output.Json = False,
     quiet: output.Quiet = False,
 ) -> None:
-    """Compile what training, predicting and judging need, and say where it is kept: for images, CI and the impatient.
+    """Compile what training, predicting and judging need, and say what it was and where it is kept.
 
-    It goes where NUMBA_CACHE_DIR says, else beside the installed package or into the user's cache folder. Code is
-    compiled for this kind of processor and for these versions of Python and numba; others compile anew.
+    For images, CI and the impatient. It goes where NUMBA_CACHE_DIR says, else beside the installed package or into the
+    user's cache folder, else into a folder for temporary files. Code is compiled for this kind of processor and for
+    these versions of Python, numba and tailwise; others compile anew.
 
     Examples:
 
@@ -36,22 +40,44 @@ def warm(
     tailwise warm dismec bonsai
     """
     output.set_up(quiet, jobs)
-    from tailwise.kernels.compilation import cache_folder
+    from tailwise.kernels.cache import cache_folder
     from tailwise.models import model_class
 
     names = models or ["dismec", "parabel"]
     for name in names:
         model_class(name)
     start = time.perf_counter()
-    with TemporaryDirectory(prefix="tailwise-") as folder:
+    with TemporaryDirectory(prefix="tailwise-") as folder, _hearing() as compiled:
         for name in names:
             output.say(f"warming {name}")
             _use(name, Path(folder))
     seconds, kept = time.perf_counter() - start, cache_folder()
     if as_json:
-        output.emit_json({"models": names, "seconds": seconds, "folder": None if kept is None else str(kept)})
+        facts = {"models": names, "seconds": seconds, "folder": None if kept is None else str(kept)}
+        output.emit_json(facts | {"compiled": sorted(compiled)})
     else:
-        output.emit(f"ready after {seconds:.1f} s; compiled code is kept in {kept or 'no folder: none is writable'}")
+        what = f"{len(compiled)} functions were compiled" if compiled else "nothing was left to compile"
+        where = kept or "no folder: none is writable"
+        output.emit(f"ready after {seconds:.1f} s; {what}; compiled code is kept in {where}")
+
+
+@contextmanager
+def _hearing() -> Iterator[list[str]]:
+    """The names of functions that are compiled meanwhile."""
+    names: list[str] = []
+    logger, listener = logging.getLogger("tailwise.kernels"), logging.Handler()
+
+    def hear(record: logging.LogRecord) -> bool:
+        if getattr(record, "compiling", None) is False:
+            names.append(str(record.args[0] if isinstance(record.args, tuple) else ""))
+        return False
+
+    listener.addFilter(hear)
+    logger.addHandler(listener)
+    try:
+        yield names
+    finally:
+        logger.removeHandler(listener)
 
 
 def _use(name: str, folder: Path) -> None:

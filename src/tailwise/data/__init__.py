@@ -2,7 +2,7 @@
 
 from tailwise.data.arff import read_arff, read_mulan_labels
 from tailwise.data.dataset import Dataset, TextDataset
-from tailwise.data.download import cache_folder, fetch, is_cached
+from tailwise.data.download import fetch, is_cached
 from tailwise.data.labelled import Rows
 from tailwise.data.libsvm import read_libsvm, read_libsvm_files, write_libsvm
 from tailwise.data.loading import load_dataset
@@ -19,6 +19,7 @@ from tailwise.data.synthetic import make_longtail, write_longtail
 from tailwise.data.tables import TEXT_FORMATS
 from tailwise.data.texts import Texts
 from tailwise.data.xmc import read_split, read_xmc, read_xmc_split, write_xmc
+from tailwise.home import cache_folder
 
 __all__ = [
     "FORMATS",

@@ -20,19 +20,11 @@ from typing import Any, Self
 from tailwise.atomic import temporary_folder
 from tailwise.data.registry import PackagedFile, RegisteredDataset, find_registered
 from tailwise.errors import DownloadError, import_extra
+from tailwise.home import cache_folder
 from tailwise.parallel import progress
 
 _TIMEOUT_SECONDS = 60.0
 _PIP_SECTIONS = ("download", "install", "global", ":env:")
-
-
-def cache_folder() -> Path:
-    """Where data sets are kept: ``TAILWISE_HOME``, or ``~/.cache/tailwise``."""
-    home = os.environ.get("TAILWISE_HOME")
-    try:
-        return Path(home).expanduser() if home else Path.home() / ".cache" / "tailwise"
-    except RuntimeError as error:
-        raise DownloadError(f"there is no place for data sets ({error}); set TAILWISE_HOME to a folder") from error
 
 
 def is_cached(name: str) -> bool:

@@ -8,7 +8,6 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 
 from tailwise.kernels.compilation import njit
 
@@ -54,6 +53,9 @@ def prefetch(typing_context, array, place):
     """Ask for ``array[place]`` (1-D, contiguous) from memory and go on; it may lie outside of the array."""
 
     def generate(context, builder, signature, arguments):
+        # Here, for only compiling needs it: it takes a tenth of a second to import.
+        from numba.np.arrayobj import make_array
+
         data = make_array(signature.args[0])(context, builder, arguments[0]).data
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)

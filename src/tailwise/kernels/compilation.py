@@ -1,183 +1,181 @@
-"""How kernels are compiled: numba's ``njit`` with a cache that never stands in the way.
+"""How kernels are compiled: numba's ``njit``, where a kernel becomes machine code once, with all that it calls.
 
-Numba keeps compiled code beside the source, else in the user's cache folder. Where neither can be written to, a folder
-for temporary files serves that belongs to this user alone (its files are pickles, which whoever can write them
-controls), else nothing is kept; it begins with what ``NUMBA_CACHE_DIR`` has. Damaged files are told by their digest
-and compiled anew.
-
-The logger ``tailwise.kernels`` hears of every function that is compiled, and of a cache that is not where it should be.
+Numba makes machine code of every function for its own sake: optimised, with wrappers for Python and for C, and once
+more within each function that calls it. Here what is called by others is only translated; what Python calls is
+optimised and made machine code with everything that it calls, and kept on disk (:mod:`tailwise.kernels.cache`).
 """
 
 from __future__ import annotations
 
-import hashlib
-import logging
-import os
-import shutil
-import stat
-import tempfile
-from contextlib import suppress
-from functools import cache
-from pathlib import Path
+import gc
+from contextlib import contextmanager
 
-import numba
-from numba import config
-from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+from llvmlite import binding
+from numba import config, types
+from numba.core import cgutils, compiler, sigutils, typing
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.environment import lookup_environment
+from numba.core.registry import CPUDispatcher
 
-_log = logging.getLogger("tailwise.kernels")
-_DIGEST_BYTES = hashlib.sha256().digest_size
+from tailwise.kernels.cache import KernelCache
+
+_PYTHON_WRAPPER, _C_WRAPPER = "wrapper", "cfunc_wrapper"
+_ENVIRONMENT = "_ZN08NumbaEnv"
 
 
 def njit(*, cache=False, **options):
     """``numba.njit(**options)``; ``cache=True`` keeps what is compiled, wherever that is possible."""
 
     def decorate(function):
-        compiled = numba.njit(**options)(function)
+        if config.DISABLE_JIT:
+            return function
+        kernel = Kernel(function, targetoptions={"nopython": True, **options})
         if cache:
-            compiled._cache = _cache_of(function)
-        return compiled
+            kernel._cache = KernelCache(function)
+        return kernel
 
     return decorate
 
 
-class _DigestedFile(IndexDataCacheFile):
-    """Numba's cache file with a digest at its end, where pickle does not look."""
+class Kernel(CPUDispatcher):
+    """A function that is compiled for each kind of arguments: for Python, or for other kernels to call."""
 
-    def _dump(self, obj):
-        data = super()._dump(obj)
-        return data + hashlib.sha256(data).digest()
+    def __init__(self, py_func, locals=None, targetoptions=None, pipeline_class=compiler.Compiler):
+        super().__init__(py_func, locals, targetoptions, pipeline_class)
+        self._compiler.compile = self._make
+        self._called = {}
 
-    def _load_data(self, name):
-        data = Path(self._data_path(name)).read_bytes()
-        if hashlib.sha256(data[:-_DIGEST_BYTES]).digest() != data[-_DIGEST_BYTES:]:
-            raise ValueError(f"{name} is damaged")
-        return super()._load_data(name)
+    def get_call_template(self, args, kws):
+        """What numba asks for when it types a call: the signatures of what other kernels may call.
 
+        A number that the caller has as a constant is one like any other, and an array that may be written to goes where
+        one is only read: the same code serves all of them.
+        """
+        pysig, folded = self._compiler.fold_argument_types(args, kws)
+        wanted = tuple(map(types.unliteral, folded))
+        if not any(_serves(found.signature, wanted) for found in self._called.values()):
+            self._translate(wanted)
+        name = self.py_func.__name__
+        signatures = [found.signature for found in self._called.values()]
+        return typing.make_concrete_template(f"CallTemplate({name})", name, signatures), pysig, folded, {}
 
-class _LenientCache(FunctionCache):
-    """A cache whose failures cost time and nothing else."""
+    def get_overload(self, sig):
+        """The key under which numba finds what another kernel calls."""
+        return self._called[sigutils.normalize_signature(sig)[0]].library
 
-    def __init__(self, function):
-        super().__init__(function)
-        locator = self._impl.locator
-        self._cache_file = _DigestedFile(self._cache_path, self._impl.filename_base, locator.get_source_stamp())
-
-    def load_overload(self, sig, target_context):
-        # Pickle may raise anything when it reads what it did not write.
-        try:
-            found = super().load_overload(sig, target_context)
-        except Exception as error:
-            _tell(f"compiled code in {self._cache_path} is damaged ({error!r:.80}); compiling anew", "damaged")
-            self._replace()
-            found = None
-        if found is None:
-            _say_compiling(self._py_func, True)
+    def _make(self, args, return_type):
+        """Compile for Python; numba's own functions that are called are translated for that."""
+        codegen = self.targetctx.codegen()
+        library = codegen.create_library(self.py_func.__qualname__)
+        library.enable_object_caching()
+        with _in_parts(codegen), _without_collecting():
+            found = self._compile(args, return_type, library)
+        for variable in library._final_module.global_variables:
+            environment = variable.name.startswith(_ENVIRONMENT) and lookup_environment(variable.name)
+            if environment:
+                codegen.set_env(variable.name, environment)
         return found
 
-    def save_overload(self, sig, data):
-        _say_compiling(self._py_func, False)
-        try:
-            super().save_overload(sig, data)
-        except OSError as error:
-            _tell(f"compiled code cannot be kept in {self._cache_path} ({error.strerror}); every run compiles", "kept")
-            self.disable()
+    def _translate(self, args):
+        """Have the code for ``args`` ready for others to take in: no wrapper, no machine code."""
+        with global_compiler_lock, self._compiling_counter:
+            if args not in self._called:
+                library = _Part(self.targetctx.codegen(), self.py_func.__qualname__)
+                found = self._compile(args, None, library, no_compile=True, no_cpython_wrapper=True)
+                self.targetctx.insert_user_function(library, found.fndesc, [library])
+                self._called[args] = found
 
-    def _replace(self):
-        try:
-            self.flush()
-        except OSError:
-            self.disable()
-
-
-class _NoCache(NullCache):
-    """Keeps nothing."""
-
-    def __init__(self, function):
-        self._py_func = function
-
-    def load_overload(self, sig, target_context):
-        _say_compiling(self._py_func, True)
-
-    def save_overload(self, sig, data):
-        _say_compiling(self._py_func, False)
+    def _compile(self, args, return_type, library, **more):
+        flags = compiler.Flags()
+        self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
+        for name, value in {**more, "no_cfunc_wrapper": True}.items():
+            setattr(flags, name, value)
+        library.rearranges = bool(flags.fastmath)
+        return compiler.compile_extra(
+            self.typingctx, self.targetctx, self.py_func, args, return_type, flags, self.locals, library=library
+        )
 
 
-def cache_folder():
-    """Where compiled code is kept, or None where it is kept nowhere; beside the source it is in several folders."""
-    path = _cache_of(cache_folder).cache_path
-    return Path(config.CACHE_DIR) if config.CACHE_DIR and path else Path(path) if path else None
+def _serves(signature, args):
+    """Whether code for ``signature`` takes ``args``, of which some arrays may be read-only in it; it returns none."""
+    if isinstance(signature.return_type, types.Array | types.BaseTuple):
+        return signature.args == args
+    return all(map(_takes, signature.args, args))
 
 
-def _cache_of(function):
-    if _numba_has_a_place(function):
-        try:
-            return _LenientCache(function)
-        except RuntimeError:
-            pass
-    folder = _private_folder()
-    if folder is None:
-        _tell("no folder can be written to where compiled code could be kept; every run compiles", "nowhere")
-        return _NoCache(function)
-    _tell(f"compiled code is kept in {folder}; set NUMBA_CACHE_DIR to keep it elsewhere", "elsewhere")
-    before = config.CACHE_DIR
-    config.CACHE_DIR = str(folder)
+def _takes(known, given):
+    if isinstance(known, types.Tuple) and isinstance(given, types.Tuple) and len(known) == len(given):
+        return all(map(_takes, known, given))
+    return known == given or (isinstance(given, types.Array) and known == given.copy(readonly=True))
+
+
+class _Part(JITCodeLibrary):
+    """Code that is taken in by other code, and optimised with that, unless Python calls it too."""
+
+    called_by_python = False
+    rearranges = False
+    """Whether sums may be rearranged. Then it is optimised at once, so that they come out the same whoever calls."""
+
+    @property
+    def codegen(self):
+        """What numba tells where the code's environment is: those who take the code in ask for it themselves."""
+        return super().codegen if self.called_by_python else self
+
+    def set_env(self, name, environment):
+        """Pass over it."""
+
+    def add_ir_module(self, ir_module):
+        """Take in what was translated, without a wrapper for C and an environment that nothing refers to.
+
+        An environment names a module that is imported wherever the compiled code is loaded.
+        """
+        self.called_by_python |= ir_module.name == _PYTHON_WRAPPER
+        if ir_module.name == _C_WRAPPER:
+            return
+        text = cgutils.normalize_ir_text(str(ir_module))
+        for name in ir_module.globals:
+            if name.startswith(_ENVIRONMENT) and text.count(name) == 1:
+                text = "\n".join(line for line in text.split("\n") if name not in line)
+        module = binding.parse_assembly(text)
+        module.name = ir_module.name
+        self.add_llvm_module(module)
+
+    def finalize(self):
+        """Take in the code of all that is called, and leave the rest to others."""
+        if self.called_by_python:
+            super().finalize()
+            return
+        self._raise_if_finalized()
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        if self.rearranges:
+            self._optimize_final_module()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name):
+        """Zero, as numba has it for functions that Python does not call."""
+        return super().get_pointer_to_function(name) if self.called_by_python else 0
+
+
+@contextmanager
+def _in_parts(codegen):
+    """Have numba make parts of the functions that it compiles for another one's sake."""
+    codegen._library_class = _Part
     try:
-        return _LenientCache(function)
-    except RuntimeError:
-        return _NoCache(function)
+        yield
     finally:
-        config.CACHE_DIR = before
+        del codegen._library_class
 
 
-def _numba_has_a_place(function):
-    """Whether numba may look for a place itself: without a home it would make a folder named ``~`` right here."""
-    if config.CACHE_DIR or os.access(Path(function.__code__.co_filename).parent, os.W_OK):
-        return True
+@contextmanager
+def _without_collecting():
+    """Have no garbage looked for: a compiler makes very many objects that stay, which costs a fifth of its time."""
+    collected = gc.isenabled()
+    gc.disable()
     try:
-        return Path(os.environ.get("XDG_CACHE_HOME", "~")).expanduser().is_absolute()
-    except RuntimeError:
-        return False
-
-
-@cache
-def _private_folder():
-    """A folder for temporary files that nobody but this user can write to; None where there is none."""
-    try:
-        folder = Path(tempfile.gettempdir()) / f"tailwise-compiled-{os.getuid()}"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        facts = folder.lstat()
-    except OSError:
-        return None
-    ours = stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and not facts.st_mode & 0o077
-    if not ours or not os.access(folder, os.W_OK):
-        return None
-    _take_over(folder)
-    return folder
-
-
-def _take_over(folder):
-    """Begin an empty ``folder`` with what was compiled ahead, in an image for instance, where numba may not write."""
-    if not config.CACHE_DIR or any(folder.iterdir()):
-        return
-    ahead = Path(config.CACHE_DIR)
-    # What is copied by halves, by somebody else just now, is told by its digest.
-    with suppress(OSError):
-        for path in ahead.rglob("*.nb[ic]"):
-            own = folder / path.relative_to(ahead)
-            own.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            shutil.copyfile(path, own)
-
-
-_told: set[str] = set()
-
-
-def _tell(message, kind):
-    """Warn of it, once for all kernels."""
-    if kind not in _told:
-        _log.warning(message)
-    _told.add(kind)
-
-
-def _say_compiling(function, begins):
-    """Log that a function begins to be compiled, or was; a listener finds in ``record.compiling`` which."""
-    _log.info("compiling %s" if begins else "compiled %s", function.__name__, extra={"compiling": begins})
+        yield
+    finally:
+        if collected:
+            gc.enable()

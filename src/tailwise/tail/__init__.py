@@ -1,16 +1,23 @@
-"""Wrappers over any model: re-rank, augment, calibrate, combine."""
+"""Wrappers over any model: re-rank, augment, calibrate, combine. Each is imported when it is first used."""
 
-from tailwise.tail.augmented import TailAugmented, augment_rows
-from tailwise.tail.calibrated import Calibrated, expected_calibration_error
-from tailwise.tail.columns import Columns, resolve_groups
-from tailwise.tail.ensemble import Ensemble
-from tailwise.tail.lpsr import LPSR
-from tailwise.tail.norms import classifier_norms, plot_classifier_norms
-from tailwise.tail.ranknet import RankNet
-from tailwise.tail.reranker import CentroidReranker, PropensityReranker
-from tailwise.tail.stacked import Stacked
-from tailwise.tail.sublinear import Sublinear
-from tailwise.tail.tradeoff import TradeOff, TradeOffCurve, trade_off_curve
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tailwise.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from tailwise.tail.augmented import TailAugmented, augment_rows
+    from tailwise.tail.calibrated import Calibrated, expected_calibration_error
+    from tailwise.tail.columns import Columns, resolve_groups
+    from tailwise.tail.ensemble import Ensemble
+    from tailwise.tail.lpsr import LPSR
+    from tailwise.tail.norms import classifier_norms, plot_classifier_norms
+    from tailwise.tail.ranknet import RankNet
+    from tailwise.tail.reranker import CentroidReranker, PropensityReranker
+    from tailwise.tail.stacked import Stacked
+    from tailwise.tail.sublinear import Sublinear
+    from tailwise.tail.tradeoff import TradeOff, TradeOffCurve, trade_off_curve
 
 __all__ = [
     "LPSR",
@@ -32,3 +39,27 @@ __all__ = [
     "resolve_groups",
     "trade_off_curve",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "TailAugmented": "augmented",
+        "augment_rows": "augmented",
+        "Calibrated": "calibrated",
+        "expected_calibration_error": "calibrated",
+        "Columns": "columns",
+        "resolve_groups": "columns",
+        "Ensemble": "ensemble",
+        "LPSR": "lpsr",
+        "classifier_norms": "norms",
+        "plot_classifier_norms": "norms",
+        "RankNet": "ranknet",
+        "CentroidReranker": "reranker",
+        "PropensityReranker": "reranker",
+        "Stacked": "stacked",
+        "Sublinear": "sublinear",
+        "TradeOff": "tradeoff",
+        "TradeOffCurve": "tradeoff",
+        "trade_off_curve": "tradeoff",
+    },
+)

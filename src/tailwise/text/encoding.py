@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tailwise.atomic import writing
-from tailwise.data.download import cache_folder
 from tailwise.errors import InvalidInput, import_extra
+from tailwise.home import cache_folder
 from tailwise.parallel import progress, row_blocks
 
 _BATCH = 32

@@ -33,7 +33,8 @@ def _outside(vector, basis, n_chosen, factors):
     Row ``n_chosen`` of ``factors`` gets the vector's coordinates in the basis.
     """
     new = basis[n_chosen]
-    new[:] = vector
+    for j in range(new.shape[0]):
+        new[j] = vector[j]
     for c in range(n_chosen):
         factors[n_chosen, c] = np.dot(basis[c], new)
         new -= factors[n_chosen, c] * basis[c]
@@ -61,7 +62,8 @@ def pursue(targets, block, vectors, positions, weights):
     for i in range(block[0], block[1]):
         positions[i, :] = -1
         weights[i, :] = -np.inf
-        residual[:] = targets[i]
+        for j in range(m):
+            residual[j] = targets[i, j]
         enough = _NOTHING_LEFT * np.sqrt(np.dot(residual, residual))
         n_chosen = 0
         while n_chosen < s and np.sqrt(np.dot(residual, residual)) > enough:

@@ -17,7 +17,8 @@ def encode_rows(X, block, table, bias, out):
     """
     for i in range(block[0], block[1]):
         target = out[i - block[0]]
-        target[:] = bias
+        for j in range(target.shape[0]):
+            target[j] = bias[j]
         for a in range(X.indptr[i], X.indptr[i + 1]):
             value = X.data[a]
             source = table[np.uint64(X.indices[a])]
@@ -33,7 +34,8 @@ def dense_layer(inputs, weights, bias, out):
     """
     for i in range(inputs.shape[0]):
         target = out[i]
-        target[:] = bias
+        for j in range(target.shape[0]):
+            target[j] = bias[j]
         for a in range(inputs.shape[1]):
             value = inputs[i, a]
             if value != 0:

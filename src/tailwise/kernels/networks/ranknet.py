@@ -93,9 +93,10 @@ def apply_blocks(labels, scores, block, layers, out):
             n += 1
         for layer in range(layers.W1.shape[0]):
             _forward(labels[i], current, n, layers, layer, hidden, after)
-            current[:n] = after[:n]
-        out[i, :n] = current[:n]
-        out[i, n:] = -np.inf
+            for c in range(n):
+                current[c] = after[c]
+        for c in range(k):
+            out[i, c] = current[c] if c < n else -np.inf
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -195,7 +196,8 @@ def train_epoch(candidates, counts, order, state, layers, memories, options):
         for layer in range(n_layers - 1, -1, -1):
             hidden = hiddens[layer]
             inner[:] = 0
-            below[:n] = slope[:n]
+            for c in range(n):
+                below[c] = slope[c]
             for c in range(n):
                 label, g = labels[i, c], slope[c]
                 if g == 0:
@@ -218,5 +220,6 @@ def train_epoch(candidates, counts, order, state, layers, memories, options):
                         )
             for v in range(width):
                 b1[layer, v], m1[layer, v] = _step(b1[layer, v], m1[layer, v], inner[v], rate)
-            slope[:n] = below[:n]
+            for c in range(n):
+                slope[c] = below[c]
     return total / max(1, order.shape[0])

@@ -202,7 +202,8 @@ def search_violators(X, Y, W, allowed, block, labels, losses):
         losses[i] = 0
         if Y.indptr[i] == Y.indptr[i + 1]:
             continue
-        total[:] = allowed
+        for label in range(total.shape[0]):
+            total[label] = allowed[label]
         for a in range(X.indptr[i], X.indptr[i + 1]):
             value = X.data[a]
             for b in range(np.uint64(W.indptr[X.indices[a]]), np.uint64(W.indptr[X.indices[a] + 1])):

@@ -86,7 +86,8 @@ def solve_block(
     if isinstance(start, Standing):
         return _joined(rows, resume_svm(rows, _plain(labels), _standing(start), _compiled(options, -1.0)))
     if options.loss != "logistic":
-        return _joined(rows, solve_svm(rows, _plain(labels), _local(rows, start), _compiled(options, -1.0)))
+        began = _local(rows, start) if start.bias.size else None
+        return _joined(rows, solve_svm(rows, _plain(labels), began, _compiled(options, -1.0)))
     if options.l1:
         raise ValueError(f"l1={options.l1!r} goes with the hinge losses only")
     return _joined(rows, solve_logistic(rows, _plain(labels), _compiled(options, np.nan)))

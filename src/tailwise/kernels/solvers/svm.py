@@ -24,6 +24,7 @@ from tailwise.kernels.compilation import njit
 from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
 from tailwise.kernels.solvers.problems import FEW_TIMES, SQUARED_HINGE, has_start
 from tailwise.kernels.solvers.sweeps import _descend, _dot, _where_they_lie
+from tailwise.kernels.sparse.sorting import index_of, sort_keys
 
 _NEGATIVES_TO_START = 64
 _NEWCOMERS = 256
@@ -71,9 +72,10 @@ def solve_svm(rows, labels, start, options):
 
     A label's weights are ``values[begin : begin + count]``. They depend neither on the other labels of the block
     nor on their order: a lane whose label is done takes the next one, and lanes never exchange anything.
-    Positions ascend within a label; ``rows``, ``labels`` and ``start`` (features in local numbers) are only read;
-    ``options`` has numbers only, and a loss of
-    ``SQUARED_HINGE`` or ``HINGE``. :func:`tailwise.kernels.solvers.solve.solve_block` puts the result in order.
+    Positions ascend within a label; ``rows``, ``labels`` and ``start`` (features in local numbers) are only read; where
+    the start is None there are no old solutions, and what they need is not compiled. ``options`` has numbers only, and
+    a loss of ``SQUARED_HINGE`` or ``HINGE``.
+    :func:`tailwise.kernels.solvers.solve.solve_block` puts the result in order.
     """
     n_labels = labels.indptr.shape[0] - 1
     n_rows, n_features = rows.squares.shape[0], rows.features.shape[0]
@@ -121,7 +123,7 @@ def solve_svm(rows, labels, start, options):
                         break
                     label = lanes.label[lane] = next_label
                     next_label += 1
-                    if has_start(start, label):
+                    if start is not None and has_start(start, label):
                         _resume(start, label, lanes, lane)
                         break
                     lanes.rounds[lane] = 0
@@ -139,7 +141,7 @@ def solve_svm(rows, labels, start, options):
             return begin, count, features, values, bias, first, n_support, positions, signed
         _scan(rows, lanes, scores)
         for lane in range(n_lanes):
-            if lanes.label[lane] >= 0 and lanes.rounds[lane] == _RESUMED:
+            if start is not None and lanes.label[lane] >= 0 and lanes.rounds[lane] == _RESUMED:
                 sets = _roomier(sets, lanes.size, _count_losses(labels, lanes, lane, scores))
                 _adopt(rows, labels, start, lanes, lane, sets, scores, options)
             elif lanes.label[lane] >= 0:
@@ -209,7 +211,13 @@ def _take(lanes, lane, prune, features, values, used):
 @njit(nogil=True, cache=True, boundscheck=False)
 def _take_support(lanes, lane, sets, positions, signed, held):
     at = held
-    for n in np.argsort(sets.rows[lane, : lanes.size[lane]]):
+    size = lanes.size[lane]
+    keys = np.empty(size, np.int64)
+    for n in range(size):
+        keys[n] = (np.int64(sets.rows[lane, n]) << np.int64(32)) | n
+    sort_keys(keys, size)
+    for key in keys:
+        n = index_of(key)
         if sets.alphas[lane, n] > 0:
             positions[at] = sets.rows[lane, n]
             signed[at] = sets.alphas[lane, n] if sets.costs[lane, n] > 0 else -sets.alphas[lane, n]

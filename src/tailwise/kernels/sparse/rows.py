@@ -14,7 +14,8 @@ BROKEN, UNSORTED, CANONICAL = 0, 1, 2
 def row_order(indptr, indices, width):
     """Whether compressed rows can be followed and are in order, whatever the arrays hold: the first look at them.
 
-    Both are integer arrays and may be read-only; indptr has at least one entry. Reads nothing outside of either.
+    ``indices`` are integers and ``indptr`` is int64, with at least one entry; both may be read-only. Reads nothing
+    outside of either.
     """
     last = indptr.shape[0] - 1
     if indptr[0] != 0 or indptr[last] != indices.shape[0]:
@@ -39,7 +40,7 @@ def row_order(indptr, indices, width):
 def unit_values(indptr, data, scaled):
     """The values of CSR rows scaled to unit length, into the float32 array ``scaled``; a row of zeros stays one.
 
-    Inputs may be read-only, indptr int32 or int64.
+    Inputs may be read-only; ``indptr`` is int64.
     """
     for i in range(indptr.shape[0] - 1):
         square = 0.0

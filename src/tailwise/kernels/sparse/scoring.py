@@ -20,7 +20,8 @@ def predict_sparse_linear(X, block, W, bias, labels, scores):
     k = labels.shape[1]
     total = np.empty(n_labels, np.float32)
     for i in range(start, stop):
-        total[:] = bias
+        for label in range(n_labels):
+            total[label] = bias[label]
         for a in range(X.indptr[i], X.indptr[i + 1]):
             feature = X.indices[a]
             value = X.data[a]

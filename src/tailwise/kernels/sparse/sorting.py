@@ -30,9 +30,10 @@ def index_of(key):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def sort_keys(keys, n):
-    """Sort ``keys[:n]`` (int64) ascending, in place: quicksort by the median of three, then insertion.
+    """Sort ``keys[:n]`` (integers) ascending, in place: quicksort by the median of three, then insertion.
 
-    Equal keys are interchangeable; what follows ``n`` is not touched.
+    Equal keys are interchangeable; what follows ``n`` is not touched. It compiles in a quarter of the time of numba's
+    ``sort`` and ``argsort``, which bring a dozen functions each.
     """
     todo = np.empty(128, np.int64)
     todo[0], todo[1] = 0, n - 1

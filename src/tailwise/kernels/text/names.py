@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.compilation import njit
+from tailwise.kernels.sparse.sorting import index_of, sort_keys
 from tailwise.kernels.text.terms import _SPACE, _finish, _mix, _slot
 
 WHOLE, NESTED, HEAD, MODIFIER = 0, 1, 2, 3
@@ -190,11 +191,16 @@ def describe_finds(finds, finds_indptr, segments, n_fields, names, seen, labels,
             for i in range(names.near_indptr[labels[slot]], names.near_indptr[labels[slot] + 1]):
                 if seen[names.near[i]] >= 0:
                     facts[slot, NEAR] += 1
-        order = np.argsort(labels[begin:n])
-        labels[begin:n] = labels[begin:n][order]
-        facts[begin:n] = facts[begin:n][order]
+        keys = np.empty(n - begin, np.int64)
         for slot in range(begin, n):
             seen[labels[slot]] = -1
+            keys[slot - begin] = (np.int64(labels[slot]) << np.int64(32)) | (slot - begin)
+        sort_keys(keys, n - begin)
+        found = facts[begin:n].copy()
+        for slot in range(begin, n):
+            labels[slot] = keys[slot - begin] >> np.int64(32)
+            for fact in range(facts.shape[1]):
+                facts[slot, fact] = found[index_of(keys[slot - begin]), fact]
         indptr[text + 1] = n
     return n
 

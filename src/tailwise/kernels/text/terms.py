@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.compilation import njit
+from tailwise.kernels.sparse.sorting import sort_keys
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SPACE = np.uint64(32)
@@ -184,7 +185,7 @@ def count_known(terms, keys, values, n_features, indptr, indices, counts):
                     indices[n] = feature
                     n += 1
                 seen[feature] += 1
-        indices[start:n].sort()
+        sort_keys(indices[start:n], n - start)
         for j in range(start, n):
             counts[j] = seen[indices[j]]
             seen[indices[j]] = 0

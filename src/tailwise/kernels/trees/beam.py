@@ -139,11 +139,12 @@ def _score_level(chunks, loss, X, first_row, frontier, offsets, below, place_of)
         longest = max(longest, X.indptr[row + 1] - X.indptr[row])
     scratch = _Scratch(np.empty(longest, np.uint32), np.empty(longest, np.uint32), np.empty(longest, np.float32))
     if n_rows == 1:
-        pairs = np.arange(width)
+        mine = np.empty(1, np.int64)
         for j in range(width):
             if frontier[0, j] >= 0:
-                mine = pairs[j : j + 1]
-                _score_node(chunks, loss, X, first_row, frontier[0, j], mine, offsets, below, place_of, scratch)
+                mine[0] = j
+                node = np.int64(frontier[0, j])
+                _score_node(chunks, loss, X, first_row, node, mine, offsets, below, place_of, scratch)
         return
     low, high = chunks.bits.shape[0], -1
     for i in range(n_rows):

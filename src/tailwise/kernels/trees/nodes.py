@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.compilation import njit
+from tailwise.kernels.sparse.sorting import sort_keys
 
 _GOOD_PART = 16
 """With more than one row in so many it is quicker to look at every row than to sort those that were found."""
@@ -88,7 +89,7 @@ def _find_rows(below, span, visitors, place):
                 rows[n] = row
                 n += 1
     else:
-        rows.sort()
+        sort_keys(rows, n)
     for i in range(n):
         place[rows[i]] = i
     return rows
@@ -123,7 +124,7 @@ def _find_carriers(below, edges, rows, place):
                         positions[used] = position
                         used += 1
             else:
-                positions[begin:used].sort()
+                sort_keys(positions[begin:used], used - begin)
         for a in range(begin, used):
             costs[a] = below.positive_costs[edges[e]] * below.weights[rows[positions[a]]]
         negative_costs[e] = below.negative_costs[edges[e]]
