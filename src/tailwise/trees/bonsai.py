@@ -9,7 +9,7 @@ from scipy import sparse
 
 from tailwise.kernels.solvers.problems import Rows
 from tailwise.parameters import Choice, Integer
-from tailwise.trees.clustering import split_in_many
+from tailwise.trees.clustering import Clusters, find_clusters
 from tailwise.trees.growing import grow_trees
 from tailwise.trees.model import LabelTreeModel
 from tailwise.trees.representation import REPRESENTATIONS, represent_labels
@@ -34,7 +34,8 @@ class Bonsai(LabelTreeModel):
     arity : int
         Clusters at most below a node; fewer where they would have less than ten labels on average.
     max_depth : int
-        Levels of classifiers at most on the path to a label; a node on the last level may hold any number of labels.
+        Levels of classifiers on the path to a label, as long as the nodes of the last one hold ``max_leaf`` labels at
+        most; those that hold more are split on, into as few clusters as serve.
     max_leaf : int
         A node of at most so many labels is not split.
     representation : {"input", "output", "joint"}
@@ -127,9 +128,15 @@ class Bonsai(LabelTreeModel):
             seeds,
             max_leaf=self.max_leaf,
             max_depth=self.max_depth - 1,
+            split_on=self._split_on,
             n_jobs=self.n_jobs,
         )
 
-    def _split(self, vectors: Rows, rng: np.random.Generator) -> np.ndarray:
+    def _split(self, vectors: Rows, rng: np.random.Generator) -> np.ndarray | Clusters:
         n = vectors.squares.shape[0]
-        return split_in_many(vectors, min(self.arity, max(2, n // _LABELS_A_CLUSTER)), rng)
+        return find_clusters(vectors, min(self.arity, max(2, n // _LABELS_A_CLUSTER)), rng)
+
+    def _split_on(self, vectors: Rows, rng: np.random.Generator) -> np.ndarray | Clusters:
+        """As few clusters as hold ``max_leaf`` labels, or half of that on average."""
+        n = vectors.squares.shape[0]
+        return find_clusters(vectors, min(self.arity, max(2, 2 * n // self.max_leaf)), rng)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.problems import Rows, pack_rows
-from tailwise.kernels.sparse.csr import csr_parts
-from tailwise.kernels.trees.clustering import assign_nearest, dot_rows, unit_centroids
+from tailwise.kernels.sparse.csr import Csr, csr_parts
+from tailwise.kernels.trees.clustering import Centroids, assign_nearest, dot_rows, unit_centroids
 
 _MAX_ROUNDS = 25
 _MAX_SHARE = 4
 """A cluster's labels at most, as a multiple of the average."""
-_SAMPLE = 100
+_SAMPLE = 40
 """Labels a cluster from which centroids are found: more of them move a centroid little, and cost as much each."""
 _LEAST_GAIN = 1e-4
 """Clustering stops when a round lifts the mean cosine to the own centroid by less than this."""
@@ -26,18 +29,28 @@ def split_in_two(vectors: Rows, rng: np.random.Generator) -> np.ndarray:
     """
     n = vectors.squares.shape[0]
     assignment = np.zeros(n, np.int32)
-    centroids = _draw_centroids(vectors, 2, rng)
+    rows, n_features = csr_parts(vectors), vectors.features.shape[0]
+    centroids = _draw_centroids(rows, n_features, 2, rng)
     margin = np.empty(n, np.float32)
     best = -np.inf
     for _ in range(_MAX_ROUNDS):
-        dot_rows(vectors, centroids[:, 1] - centroids[:, 0], margin)
+        dot_rows(rows, _difference(centroids), margin)
         assignment[:] = 0
         assignment[np.argsort(margin, kind="stable")[n // 2 :]] = 1
-        cosine = unit_centroids(vectors, assignment, centroids)
+        centroids, cosine = unit_centroids(rows, assignment, n_features, 2)
         if cosine < best + _LEAST_GAIN:
             break
         best = cosine
     return assignment
+
+
+class Clusters(NamedTuple):
+    """Clusters that were found from a sample; labels are still to be assigned to them."""
+
+    centroids: Centroids
+    features: np.ndarray
+    """(n,) int32, ascending: what the features of ``centroids`` are called elsewhere"""
+    n_clusters: int
 
 
 def split_in_many(vectors: Rows, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
@@ -46,34 +59,48 @@ def split_in_many(vectors: Rows, n_clusters: int, rng: np.random.Generator) -> n
     A rare label is not pushed into a foreign cluster to even out sizes (Bonsai, section 3.2). Only a cluster of four
     times the average size gives the labels farthest from its centroid to others: labels that resemble nothing would
     gather there by the thousand, and every search that passes would score them all. Starts from labels drawn at
-    random, and finds centroids from at most 100 labels a cluster, drawn at random too; then all labels go to the
-    nearest. Time O((rounds · entries of those + all entries) · n_clusters), memory n_features · n_clusters floats.
+    random, and finds centroids from at most 40 labels a cluster, drawn at random too; then all labels go to the
+    nearest. Time O((rounds · entries of those + all entries) · clusters that have a feature); memory is that of the
+    entries.
     """
+    found = find_clusters(vectors, n_clusters, rng)
+    return (
+        found if isinstance(found, np.ndarray) else assign_labels(csr_parts(vectors), found, vectors.features.shape[0])
+    )
+
+
+def find_clusters(vectors: Rows, n_clusters: int, rng: np.random.Generator) -> np.ndarray | Clusters:
+    """The first part of :func:`split_in_many`: of more labels than a sample has, the clusters alone."""
     n = vectors.squares.shape[0]
     n_clusters = min(n_clusters, n)
-    sample = vectors
-    if n > _SAMPLE * n_clusters:
-        chosen = np.sort(rng.choice(n, _SAMPLE * n_clusters, replace=False))
-        sample = pack_rows(csr_parts(vectors), vectors.features.shape[0], chosen)
-    assignment, centroids = _find_centroids(sample, n_clusters, rng)
-    if sample is vectors:
-        return assignment
-    everywhere = np.zeros((vectors.features.shape[0], n_clusters), np.float32)
-    everywhere[sample.features] = centroids
-    assignment = np.empty(n, np.int32)
-    assign_nearest(vectors, everywhere, _room(n, n_clusters), assignment)
+    if n <= _SAMPLE * n_clusters:
+        return _find_centroids(vectors, n_clusters, rng)[0]
+    chosen = np.sort(rng.choice(n, _SAMPLE * n_clusters, replace=False))
+    sample = pack_rows(csr_parts(vectors), vectors.features.shape[0], chosen)
+    centroids = _find_centroids(sample, n_clusters, rng)[1]
+    return Clusters(centroids, sample.features, n_clusters)
+
+
+def assign_labels(vectors: Csr, clusters: Clusters, n_features: int) -> np.ndarray:
+    """The nearest of ``clusters`` to each label, (n,) int32, but for those that are too many for one."""
+    assignment = np.empty(vectors.indptr.shape[0] - 1, np.int32)
+    sizes = np.zeros(n_features, np.int64)
+    sizes[clusters.features] = np.diff(clusters.centroids.indptr)
+    everywhere = frozen(clusters.centroids._replace(indptr=np.append(0, np.cumsum(sizes))))
+    assign_nearest(vectors, everywhere, clusters.n_clusters, _room(assignment.size, clusters.n_clusters), assignment)
     return assignment
 
 
-def _find_centroids(vectors: Rows, n_clusters: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _find_centroids(vectors: Rows, n_clusters: int, rng: np.random.Generator) -> tuple[np.ndarray, Centroids]:
     """Clusters (n,) by Lloyd's rounds, and their centroids."""
-    n = vectors.squares.shape[0]
+    n, n_features = vectors.squares.shape[0], vectors.features.shape[0]
+    rows = csr_parts(vectors)
     assignment = np.empty(n, np.int32)
-    centroids = _draw_centroids(vectors, n_clusters, rng)
+    centroids = _draw_centroids(rows, n_features, n_clusters, rng)
     best = -np.inf
     for _ in range(_MAX_ROUNDS):
-        assign_nearest(vectors, centroids, _room(n, n_clusters), assignment)
-        cosine = unit_centroids(vectors, assignment, centroids)
+        assign_nearest(rows, frozen(centroids), n_clusters, _room(n, n_clusters), assignment)
+        centroids, cosine = unit_centroids(rows, assignment, n_features, n_clusters)
         if cosine < best + _LEAST_GAIN:
             break
         best = cosine
@@ -84,9 +111,13 @@ def _room(n: int, n_clusters: int) -> int:
     return -(-_MAX_SHARE * n // n_clusters)
 
 
-def _draw_centroids(vectors: Rows, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    centroids = np.zeros((vectors.features.shape[0], n_clusters), np.float32)
-    for cluster, label in enumerate(rng.choice(vectors.squares.shape[0], n_clusters, replace=False)):
-        own = slice(vectors.indptr[label], vectors.indptr[label + 1])
-        centroids[vectors.indices[own], cluster] = vectors.data[own]
-    return centroids
+def _draw_centroids(rows: Csr, n_features: int, n_clusters: int, rng: np.random.Generator) -> Centroids:
+    alone = np.full(rows.indptr.shape[0] - 1, -1, np.int32)
+    alone[rng.choice(alone.size, n_clusters, replace=False)] = np.arange(n_clusters)
+    return unit_centroids(rows, alone, n_features, n_clusters)[0]
+
+
+def _difference(centroids: Centroids) -> np.ndarray:
+    """The second of two centroids less the first, (n_features,) float32."""
+    signed = np.where(centroids.clusters == 1, centroids.values, -centroids.values)
+    return np.add.reduceat(np.append(signed, np.float32(0)), centroids.indptr[:-1]) * (np.diff(centroids.indptr) > 0)

@@ -13,7 +13,18 @@ from tailwise.kernels.trees.chunks import Chunks, pack_chunk
 from tailwise.trees.structure import LabelTree
 
 _STARTS = ("first_edge", "first_word", "first_bucket", "first_feature", "first_run", "first_child", "first_weight")
-_ARRAYS = ("bias", "scale", "bits", "words", "ranks", "directory", "features", "runs", "children", "weights")
+_ARRAYS = {
+    "bias": np.float32,
+    "scale": np.float32,
+    "bits": np.uint8,
+    "words": np.uint64,
+    "ranks": np.uint32,
+    "directory": np.uint32,
+    "features": np.int32,
+    "runs": np.uint32,
+    "children": np.uint16,
+    "weights": np.int16,
+}
 _NOTHING = Weights(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
 
 Trained = tuple[np.ndarray, Weights]
@@ -51,6 +62,16 @@ def pack_nodes(tree: LabelTree, nodes: Iterable[list[Trained]], n_features: int)
         first_weight=_starts(entries),
         weights=np.concatenate(entries),
     )
+
+
+def bare_nodes(n: int) -> Chunks:
+    """The chunks of ``n`` nodes without edges: where a search ends."""
+    starts = {name: np.zeros(n + 1, np.int64) for name in _STARTS}
+    # The one bucket of a node without features has a start and an end.
+    starts |= {"first_edge": np.zeros(n + 1, np.int32), "first_bucket": 2 * np.arange(n + 1)}
+    arrays = {name: np.empty(0, kind) for name, kind in _ARRAYS.items()}
+    arrays |= {"bits": np.zeros(n, np.uint8), "directory": np.zeros(2 * n, np.uint32)}
+    return Chunks(roots=np.zeros(1, np.int32), target=np.empty(0, np.int32), **starts, **arrays)
 
 
 def join_nodes(runs: list[Chunks]) -> Chunks:
