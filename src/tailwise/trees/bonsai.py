@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.solvers.problems import Rows
 from tailwise.parameters import Choice, Integer
-from tailwise.trees.clustering import Clusters, find_clusters
+from tailwise.trees.clustering import Clusters, Vectors, find_clusters
 from tailwise.trees.growing import grow_trees
 from tailwise.trees.model import LabelTreeModel
-from tailwise.trees.representation import REPRESENTATIONS, represent_labels
+from tailwise.trees.representation import REPRESENTATIONS, LabelVectors
 from tailwise.trees.structure import MAX_CHILDREN, LabelTree
 from tailwise.validation import label_counts
 
 _LABELS_A_CLUSTER = 10
 """Clusters have so many labels on average at least: smaller ones cost a classifier and gain nothing."""
+
+_MAX_SHARE_ON = 1.5
+"""Labels of a cluster of a node that is split on, as a multiple of the average: then one more level is enough."""
 
 
 class Bonsai(LabelTreeModel):
@@ -122,7 +125,7 @@ class Bonsai(LabelTreeModel):
 
     def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray, seeds: list[int]) -> list[LabelTree]:
         return grow_trees(
-            represent_labels(X, Y, self.representation, weight=weight, n_jobs=self.n_jobs),
+            LabelVectors(X, Y, self.representation, weight=weight),
             np.flatnonzero(label_counts(Y)),
             self._split,
             seeds,
@@ -132,11 +135,10 @@ class Bonsai(LabelTreeModel):
             n_jobs=self.n_jobs,
         )
 
-    def _split(self, vectors: Rows, rng: np.random.Generator) -> np.ndarray | Clusters:
-        n = vectors.squares.shape[0]
-        return find_clusters(vectors, min(self.arity, max(2, n // _LABELS_A_CLUSTER)), rng)
+    def _split(self, labels: np.ndarray, vectors: Vectors, rng: np.random.Generator) -> np.ndarray | Clusters:
+        return find_clusters(labels, vectors, min(self.arity, max(2, labels.size // _LABELS_A_CLUSTER)), rng)
 
-    def _split_on(self, vectors: Rows, rng: np.random.Generator) -> np.ndarray | Clusters:
-        """As few clusters as hold ``max_leaf`` labels, or half of that on average."""
-        n = vectors.squares.shape[0]
-        return find_clusters(vectors, min(self.arity, max(2, 2 * n // self.max_leaf)), rng)
+    def _split_on(self, labels: np.ndarray, vectors: Vectors, rng: np.random.Generator) -> np.ndarray | Clusters:
+        """Clusters of two thirds of ``max_leaf`` labels on average and ``max_leaf`` at most, if ``arity`` serves."""
+        wanted = max(2, ceil(labels.size / (self.max_leaf / _MAX_SHARE_ON)))
+        return find_clusters(labels, vectors, min(self.arity, wanted), rng, max_share=_MAX_SHARE_ON)

@@ -117,11 +117,18 @@ def train_trees(
             solved.append(solve(problem, Labels(*labels)))
         return solved
 
-    def train_leaves(block: Block) -> Chunks | list[Weights]:
-        """Nodes of labels are packed where they were trained; others wait for their edges to nodes."""
+    def finish(part: _Part, weights: Weights) -> Chunks | Weights:
+        """The node with its edges to nodes; the weights alone where others have the rest of its edges to labels."""
+        own = [(part.edges, weights), *_staying(planted[part.tree], part.node)]
+        if sum(edges.size for edges, _ in own) < n_labels_of[part.tree][part.node]:
+            return weights
+        return pack_nodes(trees[part.tree], [upper[part.tree][part.node] + own], n_features)
+
+    def train_leaves(block: Block) -> Chunks | list[Chunks | Weights]:
+        """Nodes are packed where they were trained."""
         tree = block[0].tree
         if not is_leaf[tree][block[0].node]:
-            return train_parts(block)
+            return [finish(part, weights) for part, weights in zip(block, train_parts(block), strict=True)]
         some = [part for part in block if part.edges.size]
         solved = dict(zip((part.node for part in some), train_parts(some), strict=True))
         nodes = ([(part.edges, solved[part.node])] if part.edges.size else [] for part in block)
@@ -137,7 +144,8 @@ def train_trees(
             weight=_cost_of,
         )
 
-    is_leaf = [tree.labels_of_nodes() == np.diff(tree.first_edge) for tree in trees]
+    n_labels_of = [tree.labels_of_nodes() for tree in trees]
+    is_leaf = [own == np.diff(tree.first_edge) for tree, own in zip(trees, n_labels_of, strict=True)]
     upper_blocks = _cut(
         [part for number, own in enumerate(below) for part in _upper_parts(number, trees[number], own)], is_leaf
     )
@@ -168,16 +176,21 @@ def train_trees(
         ],
         is_leaf,
     )
+    left = [set(np.flatnonzero(~leaf & (own > 0)).tolist()) for leaf, own in zip(is_leaf, n_labels_of, strict=True)]
     for block, found in zip(leaf_blocks, train(train_leaves, leaf_blocks, "labels"), strict=True):
         tree = block[0].tree
         if is_leaf[tree][block[0].node]:
             packed[tree][block[0].node] = found
             continue
-        for part, weights in zip(block, found, strict=True):
-            upper[tree].setdefault(part.node, []).append((part.edges, weights))
-    for one, own, own_upper, leaf in zip(planted, packed, upper, is_leaf, strict=True):
-        for node in np.flatnonzero(~leaf & (one.tree.labels_of_nodes() > 0)).tolist():
-            own[node] = pack_nodes(one.tree, [own_upper.get(node, []) + _staying(one, node)], n_features)
+        for part, result in zip(block, found, strict=True):
+            if isinstance(result, Chunks):
+                packed[tree][part.node] = result
+                left[tree].remove(part.node)
+            else:
+                upper[tree][part.node].append((part.edges, result))
+    for one, own, trained, nodes in zip(planted, packed, upper, left, strict=True):
+        for node in sorted(nodes):
+            own[node] = pack_nodes(one.tree, [trained[node] + _staying(one, node)], n_features)
     return [join_nodes([own[node] for node in sorted(own)]) for own in packed]
 
 
