@@ -17,6 +17,7 @@ import heapq
 import tempfile
 import time
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 from rich.console import Console
 from rich.table import Table
@@ -65,12 +66,22 @@ class Timing:
             looked_at.append(time.thread_time() - written)
         self.sites.append(Site(site.function.__name__, taken, looked_at))
 
+    def map_blocks(self, function: Any, blocks: list[Any], **how: Any) -> None:
+        """See :func:`tailwise.parallel.map_blocks`: what threads share without keeping it."""
+        taken = []
+        for block in blocks:
+            begun = time.thread_time()
+            function(block)
+            taken.append(time.thread_time() - begun)
+        self.sites.append(Site(function.__name__, taken, [0.0] * len(taken)))
+
     def end(self, job: Any) -> None:
         """See :class:`tailwise.distributed.engines.Engine`."""
 
 
 def main(arguments: list[str]) -> None:
     import tailwise as tw
+    from tailwise.trees import packing
 
     parser = argparse.ArgumentParser(prog="balance")
     parser.add_argument("shape", nargs="*", type=int, metavar="rows labels")
@@ -90,7 +101,11 @@ def main(arguments: list[str]) -> None:
     for name, model in models.items():
         clone(model).fit(data.X_train[:300], data.Y_train[:300])
         timing = Timing()
-        with tempfile.TemporaryDirectory() as folder, tw.workdir(folder, timing):
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            tw.workdir(folder, timing),
+            patch.object(packing, "map_blocks", timing.map_blocks),
+        ):
             begun = time.thread_time()
             model.fit(data.X_train, data.Y_train)
             total = time.thread_time() - begun

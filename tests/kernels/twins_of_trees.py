@@ -119,8 +119,8 @@ def forests(draw, n_features):
         X = sparse.csr_array(np.ones((2, n_features), np.float32))
         Y = sparse.csr_array(np.ones((2, n_labels), np.float32))
         costs = np.ones(tree.target.size)
-        trees += train_trees(X, Y, [Planted(tree, costs, costs)], solve, n_jobs=1)
-    n_labels = 1 + max(int(~tree.target.min()) for tree in trees)
+        trees.append([train_trees(X, Y, [Planted(tree, costs, costs)], solve, n_jobs=1)])
+    n_labels = 1 + max(int(~tree.target.min()) for (tree,) in trees)
     return join_trees(trees), n_labels
 
 

@@ -45,7 +45,7 @@ def test_dear_nodes_are_cut_and_cheap_ones_share_a_block(monkeypatch):
     monkeypatch.setattr(
         training, "map_shards", lambda function, own, **how: blocks.append(own) or whole(function, own, **how)
     )
-    (chunks,) = train_trees(sparse.csr_array(np.eye(80, dtype=np.float32)), Y, [Planted(tree, costs, costs)], solve)
+    chunks = train_trees(sparse.csr_array(np.eye(80, dtype=np.float32)), Y, [Planted(tree, costs, costs)], solve)
     upper, packed, leaves = blocks
     assert [sum(part.edges.size for part in block) for block in upper] == [10, 10, 10, 10]
     assert all(part.node == 0 for block in upper for part in block)
@@ -64,7 +64,7 @@ def test_nodes_are_packed_in_runs_that_labels_interrupt(monkeypatch):
     trained = {node: [(np.arange(*tree.edges(node)), weights_of(2))] for node in range(4)}
     runs = training._neighbours(0, tree, trained)
     assert [(run.first, run.last, run.size) for run in runs] == [(0, 2, 4), (2, 3, 2), (3, 4, 2)]
-    chunks = training._upper_chunks(tree, {0: bare_nodes(2), 2: bare_nodes(1), 3: bare_nodes(1)})
+    chunks = training._upper_chunks(tree, {0: bare_nodes(2), 2: bare_nodes(1), 3: bare_nodes(1)}, None)
     assert chunks.bits.size == tree.n_nodes and not chunks.target.size
 
 

@@ -21,7 +21,7 @@ from tailwise.kernels.trees.chunks import Chunks
 from tailwise.kernels.trees.nodes import Below, gather_node, scratch_for
 from tailwise.memory import memory_apart
 from tailwise.parallel import count_jobs, map_shards
-from tailwise.trees.packing import Trained, bare_nodes, join_nodes, join_trees, pack_nodes
+from tailwise.trees.packing import Trained, bare_nodes, join_trees, pack_nodes
 from tailwise.trees.structure import LabelTree
 from tailwise.trees.updating import Leaves
 
@@ -79,7 +79,7 @@ def train_trees(
     visit: Visit | None = None,
     n_jobs: int | None = None,
     description: str = "",
-) -> list[Chunks]:
+) -> Chunks:
     """The classifiers of every edge of each tree, pruned and packed.
 
     An edge's positives are the rows with a label below the edge, its negatives the other rows with a label below its
@@ -165,7 +165,7 @@ def train_trees(
     ):
         packed[run.tree][run.first] = chunks
     if visit is not None:
-        visitors = visit([_upper_chunks(tree, own) for tree, own in zip(trees, packed, strict=True)])
+        visitors = visit([_upper_chunks(tree, own, n_jobs) for tree, own in zip(trees, packed, strict=True)])
     leaf_blocks = _cut(
         [
             part
@@ -191,7 +191,7 @@ def train_trees(
     for one, own, trained, nodes in zip(planted, packed, upper, left, strict=True):
         for node in sorted(nodes):
             own[node] = pack_nodes(one.tree, [trained[node] + _staying(one, node)], n_features)
-    return [join_nodes([own[node] for node in sorted(own)]) for own in packed]
+    return join_trees([[own[node] for node in sorted(own)] for own in packed], n_jobs=n_jobs)
 
 
 def _without_values(X: Csr) -> Csr:
@@ -315,7 +315,7 @@ def _size_of(run: _Run) -> float:
     return float(run.size)
 
 
-def _upper_chunks(tree: LabelTree, packed: dict[int, Chunks]) -> Chunks:
+def _upper_chunks(tree: LabelTree, packed: dict[int, Chunks], n_jobs: int | None) -> Chunks:
     """The edges between nodes alone, for a search."""
     parts, last = [], 0
     for first in [*sorted(packed), tree.n_nodes]:
@@ -324,4 +324,4 @@ def _upper_chunks(tree: LabelTree, packed: dict[int, Chunks]) -> Chunks:
         if first < tree.n_nodes:
             parts.append(packed[first])
             last = first + packed[first].bits.size
-    return join_trees([join_nodes(parts)])
+    return join_trees([parts], n_jobs=n_jobs)
