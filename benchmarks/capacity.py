@@ -89,9 +89,9 @@ def _fit(sizes: list[dict[str, Any]], terms: Any) -> _Formula:
 def _tree_sizes() -> list[dict[str, Any]]:
     path = RESULTS / "tree_scaling.json"
     found = json.loads(path.read_text())["sizes"] if path.exists() else []
-    if len(found) < _N_CHECKED + 3 or not all("non-zeros" in size for size in found):
+    if len(found) < _N_CHECKED + 3 or not all("non-zeros of rows" in size for size in found):
         return [_measured("tree", size) for size in _TREES]
-    named = {"CPU-s": "train CPU-s", "values": "non-zeros", "peak MB": "peak MB", "model MB": "model MB"}
+    named = {"CPU-s": "train CPU-s", "values": "non-zeros of rows", "labels": "labels with rows"}
     return [{**size, **{new: size[old] for new, old in named.items()}} for size in found]
 
 

@@ -14,6 +14,7 @@ from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.problems import LOGISTIC, SQUARED_HINGE, Weights, pack_rows
 from tailwise.kernels.sparse.csr import Csr, csr_parts
 from tailwise.kernels.trees import beam, chunks, clustering, nodes
+from tailwise.kernels.trees.clustering import Centroids
 from tailwise.kernels.trees.nodes import Below
 from tailwise.trees.packing import join_trees
 from tailwise.trees.structure import tree_from_nested
@@ -118,8 +119,8 @@ def forests(draw, n_features):
         X = sparse.csr_array(np.ones((2, n_features), np.float32))
         Y = sparse.csr_array(np.ones((2, n_labels), np.float32))
         costs = np.ones(tree.target.size)
-        trees += train_trees(X, Y, [Planted(tree, costs, costs)], solve, n_jobs=1)
-    n_labels = 1 + max(int(~tree.target.min()) for tree in trees)
+        trees.append([train_trees(X, Y, [Planted(tree, costs, costs)], solve, n_jobs=1)])
+    n_labels = 1 + max(int(~tree.target.min()) for (tree,) in trees)
     return join_trees(trees), n_labels
 
 
@@ -198,11 +199,23 @@ def vectors(draw, n_features):
 
 @st.composite
 def clusters(draw):
-    n_features, n_clusters = draw(st.integers(1, 9)), draw(st.integers(1, 4))
+    n_features, n_clusters = draw(st.integers(1, 9)), draw(st.sampled_from([1, 2, 4, 30]))
     rows = vectors(draw, n_features)
     n = rows.squares.size
-    assignment = draw(st.lists(st.integers(0, n_clusters - 1), min_size=n, max_size=n))
-    return rows, np.array(assignment, np.int32), np.full((n_features, n_clusters), 7, np.float32)
+    assignment = draw(st.lists(st.integers(-1, n_clusters - 1), min_size=n, max_size=n))
+    return rows, np.array(assignment, np.int32), n_features, n_clusters
+
+
+def read_centroids(result, rows, assignment, n_features, n_clusters):
+    centroids, cosine = result
+    return naive.dense_centroids(centroids, n_clusters), cosine
+
+
+def listed(centroids, everything):
+    """Those that a feature has, or where it is among ``everything`` all."""
+    shown = (centroids != 0) | everything[:, None]
+    indptr = np.append(0, np.cumsum(shown.sum(axis=1)))
+    return Centroids(indptr, np.nonzero(shown)[1].astype(np.int32), centroids[shown])
 
 
 @st.composite
@@ -210,6 +223,7 @@ def crowded(draw):
     """Multiples of 1/8, so that products have no rounding and ties are ties."""
     n_features, n_clusters = draw(st.integers(1, 9)), draw(st.integers(1, 4))
     rows = vectors(draw, n_features)
+    everything = draw(generators()).random(n_features) < 0.5
     data = np.rint(rows.data * 8) / np.float32(8)
     rows = pack_rows(csr_parts(Csr(rows.indptr, rows.indices, data)), n_features)
     n = rows.squares.size
@@ -217,7 +231,8 @@ def crowded(draw):
     centroids = draw(st.lists(st.sampled_from([-1.0, 0.0, 0.5, 0.5]), min_size=size, max_size=size))
     least = -(-n // n_clusters)
     room = draw(st.integers(least, least + 2))
-    return rows, np.array(centroids, np.float32).reshape(n_features, n_clusters), room, np.zeros(n, np.int32)
+    drawn = listed(np.array(centroids, np.float32).reshape(n_features, n_clusters), everything)
+    return rows, drawn, n_clusters, room, np.zeros(n, np.int32)
 
 
 @st.composite
@@ -257,6 +272,6 @@ TWINS = {
         atol=1e-4,
     ),
     clustering.dot_rows: Twin(naive.dot_rows, directions(), writes=(2,), rtol=1e-4, atol=1e-5),
-    clustering.unit_centroids: Twin(naive.unit_centroids, clusters(), writes=(2,), rtol=1e-4, atol=1e-5),
-    clustering.assign_nearest: Twin(naive.assign_nearest, crowded(), writes=(3,), examples=60),
+    clustering.unit_centroids: Twin(naive.unit_centroids, clusters(), seen=read_centroids, rtol=1e-4, atol=1e-5),
+    clustering.assign_nearest: Twin(naive.assign_nearest, crowded(), writes=(4,), examples=60),
 }

@@ -129,16 +129,23 @@ def dot_rows(rows, direction, out):
     out[:] = dense(rows, direction.size) @ direction
 
 
-def unit_centroids(rows, assignment, centroids):
-    sums = np.zeros(centroids.shape)
-    np.add.at(sums.T, assignment, dense(rows, len(centroids)).astype(np.float64))
+def unit_centroids(rows, assignment, n_features, n_clusters):
+    sums, counted = np.zeros((n_features, n_clusters)), assignment >= 0
+    np.add.at(sums.T, assignment[counted], dense(rows, n_features)[counted].astype(np.float64))
     lengths = np.linalg.norm(sums, axis=0)
-    centroids[:] = sums / np.where(lengths > 0, lengths, 1)
-    return lengths.sum() / max(1, assignment.size)
+    return sums / np.where(lengths > 0, lengths, 1), lengths.sum() / max(1, assignment.size)
 
 
-def assign_nearest(rows, centroids, room, assignment):
-    assignment[:] = assign(dense(rows, len(centroids)) @ centroids, room)
+def dense_centroids(centroids, n_clusters):
+    """(n_features, n_clusters)"""
+    feature = np.repeat(np.arange(centroids.indptr.size - 1), np.diff(centroids.indptr))
+    found = np.zeros((centroids.indptr.size - 1, n_clusters))
+    np.add.at(found, (feature, centroids.clusters), centroids.values)
+    return found
+
+
+def assign_nearest(rows, centroids, n_clusters, room, assignment):
+    assignment[:] = assign(dense(rows, centroids.indptr.size - 1) @ dense_centroids(centroids, n_clusters), room)
 
 
 def probability(margin, loss):

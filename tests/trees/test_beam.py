@@ -11,7 +11,6 @@ from tailwise.kernels.solvers.problems import Weights
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.trees.chunks import BITMAP, pack_chunk
 from tailwise.rows import AS_THEY_ARE
-from tailwise.trees.packing import join_trees
 from tailwise.trees.structure import tree_from_nested
 from tailwise.trees.training import Planted, train_trees
 
@@ -104,11 +103,11 @@ def test_every_form_of_chunk_is_read_back_and_searched(n_children, n_features, d
 
     ones = np.ones(n_children)
     tree = tree_from_nested(list(range(n_children)))
-    (chunks,) = train_trees(X, Y, [Planted(tree, ones, ones)], give, n_jobs=1)
+    chunks = train_trees(X, Y, [Planted(tree, ones, ones)], give, n_jobs=1)
     np.testing.assert_allclose(unpack(chunks, n_features), weights.toarray(), atol=float(chunk.scale.max(initial=0)))
     model = Parabel(n_trees=1, normalize=False)
     model.rows_ = AS_THEY_ARE
-    model.chunks_, model.n_features_in_, model.n_labels_ = join_trees([chunks]), n_features, n_children
+    model.chunks_, model.n_features_in_, model.n_labels_ = chunks, n_features, n_children
     model.label_counts_, model.path_weight_ = np.ones(n_children), 1.0
     top = model.predict_topk(X, n_children)
     for i in (0, 100, 299):

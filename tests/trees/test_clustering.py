@@ -8,10 +8,10 @@ from strategies import examples, generators, rows_and_labels, sparse_rows
 
 from tailwise.kernels.solvers.problems import pack_rows
 from tailwise.kernels.sparse.csr import csr_parts
-from tailwise.kernels.trees.clustering import assign_nearest, unit_centroids
+from tailwise.kernels.trees.clustering import Centroids, assign_nearest, unit_centroids
 from tailwise.rows import unit_rows
-from tailwise.trees import clustering, representation
-from tailwise.trees.clustering import split_in_many, split_in_two
+from tailwise.trees import Bonsai, clustering, growing, representation
+from tailwise.trees.clustering import find_clusters, split_in_many, split_in_two
 from tailwise.trees.growing import grow_trees
 from tailwise.trees.representation import represent_labels
 
@@ -65,7 +65,7 @@ def packed(vectors):
 def test_halves_are_balanced_and_stable(rows, rng):
     n = rows.shape[0]
     vectors = represent_labels(unit_rows(rows), sparse.eye_array(n, format="csr", dtype=np.float32))
-    assignment = split_in_two(packed(vectors), rng)
+    assignment = split_in_two(np.arange(n), vectors, rng)
     assert assignment.sum() == n - n // 2
     centroids = np.stack([vectors.toarray()[assignment == side].sum(axis=0) for side in (0, 1)])
     centroids /= np.maximum(np.linalg.norm(centroids, axis=1, keepdims=True), 1e-12)
@@ -81,10 +81,10 @@ def test_clusters_that_are_there_are_found():
     for i, topic in enumerate(topics):
         vectors[i, topic * 10 + rng.choice(10, 6, replace=False)] = 1
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    halves = split_in_two(packed(vectors[topics < 2]), np.random.default_rng(0))
+    halves = split_in_two(np.arange(40), sparse.csr_array(vectors), np.random.default_rng(0))
     assert len(set(halves[:20])) == len(set(halves[20:])) == 1 and halves[0] != halves[-1]
     found = max(
-        (split_in_many(packed(vectors), 3, np.random.default_rng(seed)) for seed in range(5)),
+        (split_in_many(sparse.csr_array(vectors), 3, np.random.default_rng(seed)) for seed in range(5)),
         key=lambda assignment: len(set(zip(topics, assignment, strict=True))) == 3,
     )
     assert len(set(zip(topics, found, strict=True))) == len(set(found)) == 3
@@ -92,7 +92,7 @@ def test_clusters_that_are_there_are_found():
 
 def test_k_means_moves_every_label_to_its_nearest_centroid():
     vectors = represent_labels(unit_rows(random_rows(3, n=60)), sparse.eye_array(60, format="csr", dtype=np.float32))
-    assignment = split_in_many(packed(vectors), 7, np.random.default_rng(1))
+    assignment = split_in_many(sparse.csr_array(vectors), 7, np.random.default_rng(1))
     dense = vectors.toarray()
     centroids = np.zeros((7, dense.shape[1]))
     np.add.at(centroids, assignment, dense)
@@ -105,18 +105,18 @@ def test_k_means_moves_every_label_to_its_nearest_centroid():
 @examples(25)
 @given(sparse_rows(30, 12), sparse_rows(5, 12), st.integers(6, 30))
 def test_crowded_clusters_keep_their_nearest_labels(vectors, centroids, room):
-    rows = packed(vectors)
-    centroids = centroids.toarray().T.copy()
-    centroids[:, 1] *= 5
+    by_feature = sparse.csr_array(centroids.T)
+    by_feature.data[by_feature.indices == 1] *= 5
     assignment = np.empty(30, np.int32)
-    assign_nearest(rows, centroids, room, assignment)
-    np.testing.assert_array_equal(assignment, assign(vectors.toarray() @ centroids, room))
+    listed = Centroids(by_feature.indptr.astype(np.int64), by_feature.indices.astype(np.int32), by_feature.data)
+    assign_nearest(packed(vectors), listed, 5, room, assignment)
+    np.testing.assert_array_equal(assignment, assign(vectors.toarray() @ by_feature.toarray(), room))
 
 
 def test_labels_that_resemble_nothing_are_spread():
     vectors = np.vstack([np.eye(200, 260), np.pad(np.ones((200, 60)), ((0, 0), (200, 0)))]).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    sizes = np.bincount(split_in_many(packed(vectors), 40, np.random.default_rng(0)))
+    sizes = np.bincount(split_in_many(sparse.csr_array(vectors), 40, np.random.default_rng(0)))
     assert sizes.max() <= 4 * 400 / 40
 
 
@@ -138,7 +138,9 @@ def test_grown_trees_hold_every_label_once_and_do_not_depend_on_threads(n_jobs):
 
 def test_equal_vectors_and_depth_end_the_growth():
     equal = sparse.csr_array(np.ones((30, 2), np.float32) / np.sqrt(2))
-    (tree,) = grow_trees(equal, np.arange(30), lambda v, rng: split_in_many(v, 4, rng), [0], max_leaf=5, max_depth=9)
+    (tree,) = grow_trees(
+        equal, np.arange(30), lambda labels, v, rng: find_clusters(labels, v, 4, rng), [0], max_leaf=5, max_depth=9
+    )
     assert tree.n_nodes == 1 and tree.target.size == 30
     vectors = represent_labels(unit_rows(random_rows(5, n=100)), sparse.eye_array(100, format="csr", dtype=np.float32))
     (flat,) = grow_trees(vectors, np.arange(100), split_in_two, [0], max_leaf=2, max_depth=1)
@@ -153,9 +155,63 @@ def test_centroids_of_many_labels_are_found_from_a_sample(monkeypatch):
     vectors[np.arange(2000), 10 * group + rng.integers(1, 10, 2000)] += 1
     sizes = []
     monkeypatch.setattr(
-        clustering, "unit_centroids", lambda rows, *rest: sizes.append(rows.squares.size) or unit_centroids(rows, *rest)
+        clustering,
+        "unit_centroids",
+        lambda rows, *rest: sizes.append(rows.indptr.size - 1) or unit_centroids(rows, *rest),
     )
-    starts = (split_in_many(packed(vectors), 3, np.random.default_rng(seed)) for seed in range(20))
+    starts = (split_in_many(sparse.csr_array(vectors), 3, np.random.default_rng(seed)) for seed in range(20))
     found = next(own for own in starts if all(np.unique(group[own == k]).size == 1 for k in range(3)))
     assert np.bincount(found, minlength=3).min() > 500
     assert set(sizes) == {3 * clustering._SAMPLE}
+
+
+def in_clusters(n):
+    return lambda labels, vectors, rng: find_clusters(labels, vectors, n, rng)
+
+
+def grown(vectors, split, **how):
+    (tree,) = grow_trees(vectors, np.arange(vectors.shape[0]), split, [0], **how)
+    return tree
+
+
+@pytest.mark.parametrize("piece", [7, 64, 10_000])
+def test_labels_of_a_large_node_are_assigned_in_pieces(monkeypatch, piece):
+    monkeypatch.setattr(growing, "_LABELS_A_PIECE", piece)
+    monkeypatch.setattr(clustering, "_SAMPLE", 5)
+    group = np.random.default_rng(0).permutation(np.arange(400) % 4)
+    vectors = sparse.csr_array(np.eye(4, dtype=np.float32)[group])
+
+    def split(labels, own, rng):
+        # Starts that miss a group would tell of the draw, not of the pieces.
+        return next(
+            found
+            for found in (find_clusters(labels, own, 4, np.random.default_rng(seed)) for seed in range(99))
+            if found.centroids.clusters.size == 16 and (found.centroids.values > 0.9).sum() == 4
+        )
+
+    tree = grown(vectors, split, max_leaf=150, max_depth=9)
+    for node in range(1, 5):
+        first, last = tree.edges(node)
+        assert np.unique(group[~tree.target[first:last]]).size == 1 and last - first == 100
+
+
+def test_nodes_of_the_last_level_are_split_on_until_they_are_small():
+    vectors = unit_rows(random_rows(2, n=300))
+    plain = grown(vectors, in_clusters(3), max_leaf=10, max_depth=1)
+    assert plain.n_nodes == 4 and np.diff(plain.first_edge)[1:].max() > 10
+    tree = grown(
+        vectors,
+        in_clusters(3),
+        max_leaf=10,
+        max_depth=1,
+        split_on=in_clusters(2),
+    )
+    np.testing.assert_array_equal(np.sort(tree.order), np.arange(300))
+    assert tree.edges(0) == (0, 3)
+    assert np.diff(tree.first_edge)[1:].max() <= 10
+
+
+def test_bonsai_bounds_the_labels_of_a_node_however_many_there_are():
+    X = unit_rows(random_rows(4, n=600, d=60))
+    model = Bonsai(1, arity=3, max_leaf=8, max_depth=2, n_jobs=1, random_state=0).fit(X, sparse.eye_array(600).tocsr())
+    assert np.diff(model.chunks_.first_edge).max() <= 8

@@ -18,7 +18,7 @@ import numpy as np
 
 from tailwise import persistence
 from tailwise.atomic import write_whole
-from tailwise.distributed.shards import read_shard, shard_digest, write_shard
+from tailwise.distributed.shards import is_sound, read_shard, shard_digest, write_shard
 from tailwise.errors import InvalidInput, ModelFileError, TailwiseError
 from tailwise.persistence.encoding import Writer
 
@@ -196,15 +196,19 @@ class Job:
         path = self.path(site.number, piece)
         return write_shard(path, site.compute(piece), self._facts(site, piece))
 
-    def read(self, site: Site, piece: int) -> list[Any]:
-        """The results of a piece."""
-        return read_shard(self.path(site.number, piece), self._facts(site, piece))
+    def read(self, site: Site, piece: int, *, sound: bool = False) -> list[Any]:
+        """The results of a piece; ``sound`` says that it was looked at already."""
+        return read_shard(self.path(site.number, piece), self._facts(site, piece), sound=sound)
 
-    def results(self, site: Site) -> Iterator[Any]:
-        """The results of all pieces, in order; one that is damaged is computed again."""
+    def is_sound(self, site: Site, piece: int) -> bool:
+        """Whether the piece's results are there and whole."""
+        return is_sound(self.path(site.number, piece))
+
+    def results(self, site: Site, sound: set[int]) -> Iterator[Any]:
+        """The results of all pieces, in order; one that is damaged is computed again, those that are ``sound`` not."""
         for piece in range(site.n_pieces):
             try:
-                yield from self.read(site, piece)
+                yield from self.read(site, piece, sound=piece in sound)
             except ModelFileError:
                 self.path(site.number, piece).unlink(missing_ok=True)
                 self.write(site, piece)

@@ -103,10 +103,18 @@ class Driver(Program):
         site = Site.cut(self._next_site(), function, blocks, weight)
         there = [self.job_of_program.has(site.number, piece) for piece in range(site.n_pieces)]
         missing = [piece for piece in range(site.n_pieces) if not there[piece]]
-        with self._progress.site(site.costs, [piece for piece in range(site.n_pieces) if there[piece]]) as done:
+        sound: set[int] = set()
+        with self._progress.site(site.costs, [piece for piece in range(site.n_pieces) if there[piece]]) as advance:
+
+            def done(piece: int) -> None:
+                # While others compute, so that nobody waits for it at the end.
+                if self.job_of_program.is_sound(site, piece):
+                    sound.add(piece)
+                advance(piece)
+
             if missing:
                 self._engine.compute(self.job_of_program, site, missing, done=done, **how)
-        return self.job_of_program.results(site)
+        return self.job_of_program.results(site, sound)
 
     def keep(self, function: Callable[[], Any]) -> Any:
         """See :class:`tailwise.runs.Run`."""
@@ -171,7 +179,7 @@ class Follower(Program):
             self._at = site
             self._changed.notify_all()
             self._wait(lambda: self._wanted > site.number)
-        return self.job_of_program.results(site)
+        return self.job_of_program.results(site, set())
 
     def keep(self, function: Callable[[], Any]) -> Any:
         """See :class:`tailwise.runs.Run`."""

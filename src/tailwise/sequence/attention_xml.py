@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.solvers.problems import pack_rows
-from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.parameters import Integer, Number
 from tailwise.persistence.checks import check_exact, check_indices, check_that
 from tailwise.rows import unit_rows
@@ -135,8 +133,7 @@ class AttentionXML(SequenceModel):
         if Y.shape[1] > self.flat_labels:
             # The same start for every seed: a resumed run must find its groups again.
             vectors = represent_labels(unit_rows(token_counts(X, self.tokens_)), Y, n_jobs=self.n_jobs)
-            rows = pack_rows(csr_parts(vectors), vectors.shape[1])
-            found = split_in_many(rows, max(2, Y.shape[1] // _LABELS_A_GROUP), np.random.default_rng(0))
+            found = split_in_many(vectors, max(2, Y.shape[1] // _LABELS_A_GROUP), np.random.default_rng(0))
             self.groups_ = np.unique(found, return_inverse=True)[1].astype(np.int32)
 
     def _check_state(self) -> None:

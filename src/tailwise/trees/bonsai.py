@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.solvers.problems import Rows
 from tailwise.parameters import Choice, Integer
-from tailwise.trees.clustering import split_in_many
+from tailwise.trees.clustering import Clusters, Vectors, find_clusters
 from tailwise.trees.growing import grow_trees
 from tailwise.trees.model import LabelTreeModel
-from tailwise.trees.representation import REPRESENTATIONS, represent_labels
+from tailwise.trees.representation import REPRESENTATIONS, LabelVectors
 from tailwise.trees.structure import MAX_CHILDREN, LabelTree
 from tailwise.validation import label_counts
 
 _LABELS_A_CLUSTER = 10
 """Clusters have so many labels on average at least: smaller ones cost a classifier and gain nothing."""
+
+_MAX_SHARE_ON = 1.5
+"""Labels of a cluster of a node that is split on, as a multiple of the average: then one more level is enough."""
 
 
 class Bonsai(LabelTreeModel):
@@ -34,7 +37,8 @@ class Bonsai(LabelTreeModel):
     arity : int
         Clusters at most below a node; fewer where they would have less than ten labels on average.
     max_depth : int
-        Levels of classifiers at most on the path to a label; a node on the last level may hold any number of labels.
+        Levels of classifiers on the path to a label, as long as the nodes of the last one hold ``max_leaf`` labels at
+        most; those that hold more are split on, into as few clusters as serve.
     max_leaf : int
         A node of at most so many labels is not split.
     representation : {"input", "output", "joint"}
@@ -121,15 +125,20 @@ class Bonsai(LabelTreeModel):
 
     def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray, seeds: list[int]) -> list[LabelTree]:
         return grow_trees(
-            represent_labels(X, Y, self.representation, weight=weight, n_jobs=self.n_jobs),
+            LabelVectors(X, Y, self.representation, weight=weight),
             np.flatnonzero(label_counts(Y)),
             self._split,
             seeds,
             max_leaf=self.max_leaf,
             max_depth=self.max_depth - 1,
+            split_on=self._split_on,
             n_jobs=self.n_jobs,
         )
 
-    def _split(self, vectors: Rows, rng: np.random.Generator) -> np.ndarray:
-        n = vectors.squares.shape[0]
-        return split_in_many(vectors, min(self.arity, max(2, n // _LABELS_A_CLUSTER)), rng)
+    def _split(self, labels: np.ndarray, vectors: Vectors, rng: np.random.Generator) -> np.ndarray | Clusters:
+        return find_clusters(labels, vectors, min(self.arity, max(2, labels.size // _LABELS_A_CLUSTER)), rng)
+
+    def _split_on(self, labels: np.ndarray, vectors: Vectors, rng: np.random.Generator) -> np.ndarray | Clusters:
+        """Clusters of two thirds of ``max_leaf`` labels on average and ``max_leaf`` at most, if ``arity`` serves."""
+        wanted = max(2, ceil(labels.size / (self.max_leaf / _MAX_SHARE_ON)))
+        return find_clusters(labels, vectors, min(self.arity, wanted), rng, max_share=_MAX_SHARE_ON)

@@ -2,91 +2,142 @@
 
 from __future__ import annotations
 
-import numpy as np
+from math import ceil
+from typing import NamedTuple, Protocol
 
+import numpy as np
+from scipy import sparse
+
+from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.problems import Rows, pack_rows
-from tailwise.kernels.sparse.csr import csr_parts
-from tailwise.kernels.trees.clustering import assign_nearest, dot_rows, unit_centroids
+from tailwise.kernels.sparse.csr import Csr, csr_parts
+from tailwise.kernels.trees.clustering import Centroids, assign_nearest, dot_rows, unit_centroids
 
 _MAX_ROUNDS = 25
-_MAX_SHARE = 4
-"""A cluster's labels at most, as a multiple of the average."""
-_SAMPLE = 100
+_MAX_SHARE = 4.0
+"""A cluster's labels at most, as a multiple of the average, unless told otherwise."""
+_SAMPLE = 40
 """Labels a cluster from which centroids are found: more of them move a centroid little, and cost as much each."""
 _LEAST_GAIN = 1e-4
 """Clustering stops when a round lifts the mean cosine to the own centroid by less than this."""
 
 
-def split_in_two(vectors: Rows, rng: np.random.Generator) -> np.ndarray:
+class Vectors(Protocol):
+    """The vectors of labels: a sparse matrix, or what makes its rows when they are asked for."""
+
+    def __getitem__(self, labels: np.ndarray) -> sparse.csr_array:
+        """Of some labels, one row each."""
+
+
+def split_in_two(labels: np.ndarray, vectors: Vectors, rng: np.random.Generator) -> np.ndarray:
     """Balanced spherical 2-means: (n,) zeros and ones, as many of the one as of the other (±1).
 
     Each round sorts the labels by ``v_l·(c₁ - c₀)`` and gives the upper half to c₁ (Parabel, section 3.1: the
     assignment that maximises the summed cosine under the balance constraint). Ties go by label index. Starts from two
     labels drawn at random. Time O(rounds · (entries + n log n)).
     """
-    n = vectors.squares.shape[0]
+    n = labels.size
     assignment = np.zeros(n, np.int32)
-    centroids = _draw_centroids(vectors, 2, rng)
+    own = _packed(vectors[labels])
+    rows, n_features = csr_parts(own), own.features.shape[0]
+    centroids = _draw_centroids(rows, n_features, 2, rng)
     margin = np.empty(n, np.float32)
     best = -np.inf
     for _ in range(_MAX_ROUNDS):
-        dot_rows(vectors, centroids[:, 1] - centroids[:, 0], margin)
+        dot_rows(rows, _difference(centroids), margin)
         assignment[:] = 0
         assignment[np.argsort(margin, kind="stable")[n // 2 :]] = 1
-        cosine = unit_centroids(vectors, assignment, centroids)
+        centroids, cosine = unit_centroids(rows, assignment, n_features, 2)
         if cosine < best + _LEAST_GAIN:
             break
         best = cosine
     return assignment
 
 
-def split_in_many(vectors: Rows, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
+class Clusters(NamedTuple):
+    """Clusters that were found from a sample; labels are still to be assigned to them."""
+
+    centroids: Centroids
+    features: np.ndarray
+    """(n,) int32, ascending: those of the vectors that the features of ``centroids`` stand for"""
+    n_clusters: int
+    max_share: float
+
+
+def split_in_many(vectors: sparse.csr_array, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
     """Spherical k-means without a balance constraint: (n,) cluster numbers; some clusters may stay empty.
 
     A rare label is not pushed into a foreign cluster to even out sizes (Bonsai, section 3.2). Only a cluster of four
     times the average size gives the labels farthest from its centroid to others: labels that resemble nothing would
     gather there by the thousand, and every search that passes would score them all. Starts from labels drawn at
-    random, and finds centroids from at most 100 labels a cluster, drawn at random too; then all labels go to the
-    nearest. Time O((rounds · entries of those + all entries) · n_clusters), memory n_features · n_clusters floats.
+    random, and finds centroids from at most 40 labels a cluster, drawn at random too; then all labels go to the
+    nearest. Time O((rounds · entries of those + all entries) · clusters that have a feature); memory is that of the
+    entries.
     """
-    n = vectors.squares.shape[0]
-    n_clusters = min(n_clusters, n)
-    sample = vectors
-    if n > _SAMPLE * n_clusters:
-        chosen = np.sort(rng.choice(n, _SAMPLE * n_clusters, replace=False))
-        sample = pack_rows(csr_parts(vectors), vectors.features.shape[0], chosen)
-    assignment, centroids = _find_centroids(sample, n_clusters, rng)
-    if sample is vectors:
-        return assignment
-    everywhere = np.zeros((vectors.features.shape[0], n_clusters), np.float32)
-    everywhere[sample.features] = centroids
-    assignment = np.empty(n, np.int32)
-    assign_nearest(vectors, everywhere, _room(n, n_clusters), assignment)
+    found = find_clusters(np.arange(vectors.shape[0]), vectors, n_clusters, rng)
+    return found if isinstance(found, np.ndarray) else assign_labels(vectors, found)
+
+
+def find_clusters(
+    labels: np.ndarray, vectors: Vectors, n_clusters: int, rng: np.random.Generator, *, max_share: float = _MAX_SHARE
+) -> np.ndarray | Clusters:
+    """The first part of :func:`split_in_many`: of more labels than a sample has, the clusters alone.
+
+    No cluster has more labels than ``max_share`` times their average.
+    """
+    n_clusters = min(n_clusters, labels.size)
+    if labels.size <= _SAMPLE * n_clusters:
+        return _find_centroids(_packed(vectors[labels]), n_clusters, max_share, rng)[0]
+    chosen = np.sort(rng.choice(labels.size, _SAMPLE * n_clusters, replace=False))
+    sample = _packed(vectors[labels[chosen]])
+    return Clusters(_find_centroids(sample, n_clusters, max_share, rng)[1], sample.features, n_clusters, max_share)
+
+
+def assign_labels(vectors: sparse.csr_array, clusters: Clusters) -> np.ndarray:
+    """The nearest of ``clusters`` to each label, (n,) int32, but for those that are too many for one."""
+    assignment = np.empty(vectors.shape[0], np.int32)
+    sizes = np.zeros(vectors.shape[1], np.int64)
+    sizes[clusters.features] = np.diff(clusters.centroids.indptr)
+    everywhere = frozen(clusters.centroids._replace(indptr=np.append(0, np.cumsum(sizes))))
+    room = _room(assignment.size, clusters.n_clusters, clusters.max_share)
+    assign_nearest(csr_parts(vectors), everywhere, clusters.n_clusters, room, assignment)
     return assignment
 
 
-def _find_centroids(vectors: Rows, n_clusters: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _packed(vectors: sparse.csr_array) -> Rows:
+    """The vectors without the features that none has."""
+    return pack_rows(csr_parts(vectors), vectors.shape[1], np.arange(vectors.shape[0]))
+
+
+def _find_centroids(
+    vectors: Rows, n_clusters: int, max_share: float, rng: np.random.Generator
+) -> tuple[np.ndarray, Centroids]:
     """Clusters (n,) by Lloyd's rounds, and their centroids."""
-    n = vectors.squares.shape[0]
+    n, n_features = vectors.squares.shape[0], vectors.features.shape[0]
+    rows = csr_parts(vectors)
     assignment = np.empty(n, np.int32)
-    centroids = _draw_centroids(vectors, n_clusters, rng)
+    centroids = _draw_centroids(rows, n_features, n_clusters, rng)
     best = -np.inf
     for _ in range(_MAX_ROUNDS):
-        assign_nearest(vectors, centroids, _room(n, n_clusters), assignment)
-        cosine = unit_centroids(vectors, assignment, centroids)
+        assign_nearest(rows, frozen(centroids), n_clusters, _room(n, n_clusters, max_share), assignment)
+        centroids, cosine = unit_centroids(rows, assignment, n_features, n_clusters)
         if cosine < best + _LEAST_GAIN:
             break
         best = cosine
     return assignment, centroids
 
 
-def _room(n: int, n_clusters: int) -> int:
-    return -(-_MAX_SHARE * n // n_clusters)
+def _room(n: int, n_clusters: int, max_share: float) -> int:
+    return ceil(max_share * n / n_clusters)
 
 
-def _draw_centroids(vectors: Rows, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    centroids = np.zeros((vectors.features.shape[0], n_clusters), np.float32)
-    for cluster, label in enumerate(rng.choice(vectors.squares.shape[0], n_clusters, replace=False)):
-        own = slice(vectors.indptr[label], vectors.indptr[label + 1])
-        centroids[vectors.indices[own], cluster] = vectors.data[own]
-    return centroids
+def _draw_centroids(rows: Csr, n_features: int, n_clusters: int, rng: np.random.Generator) -> Centroids:
+    alone = np.full(rows.indptr.shape[0] - 1, -1, np.int32)
+    alone[rng.choice(alone.size, n_clusters, replace=False)] = np.arange(n_clusters)
+    return unit_centroids(rows, alone, n_features, n_clusters)[0]
+
+
+def _difference(centroids: Centroids) -> np.ndarray:
+    """The second of two centroids less the first, (n_features,) float32."""
+    signed = np.where(centroids.clusters == 1, centroids.values, -centroids.values)
+    return np.add.reduceat(np.append(signed, np.float32(0)), centroids.indptr[:-1]) * (np.diff(centroids.indptr) > 0)

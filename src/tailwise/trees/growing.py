@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
-from scipy import sparse
 
-from tailwise.kernels.arrays import frozen
-from tailwise.kernels.solvers.problems import Rows, pack_rows
-from tailwise.kernels.sparse.csr import Csr, csr_parts
 from tailwise.parallel import map_shards
+from tailwise.trees.clustering import Clusters, Vectors, assign_labels
 from tailwise.trees.structure import MAX_CHILDREN, LabelTree, tree_from_nested
 
-Split = Callable[[Rows, np.random.Generator], np.ndarray]
+Split = Callable[[np.ndarray, Vectors, np.random.Generator], np.ndarray | Clusters]
+"""The cluster of each label; or clusters alone, to which labels are still to be assigned."""
+
+_LABELS_A_PIECE = 8192
+"""A node of more labels has them assigned to clusters in pieces."""
+
+
+class _Piece(NamedTuple):
+    """Every ``of``-th label of a node, from the ``first`` on: alike whatever the order of labels means."""
+
+    node: int
+    first: int
+    of: int
 
 
 class _Growing(NamedTuple):
@@ -28,44 +37,64 @@ class _Growing(NamedTuple):
 
 
 def grow_trees(
-    vectors: sparse.csr_array,
+    vectors: Vectors,
     labels: np.ndarray,
     split: Split,
     seeds: list[int],
     *,
     max_leaf: int,
     max_depth: int,
+    split_on: Split | None = None,
     n_jobs: int | None = None,
 ) -> list[LabelTree]:
-    """One tree a seed over ``labels``, whose vectors are rows of ``vectors``.
+    """One tree a seed over ``labels``, whose vectors are those of ``vectors``.
 
-    A node of more than ``max_leaf`` labels is split unless it lies ``max_depth`` levels below the root; a node that
-    does not fall apart (all its vectors are equal) becomes a leaf. Every node draws from its own stream of random
-    numbers, so trees do not depend on ``n_jobs``.
+    A node of more than ``max_leaf`` labels is split, those that lie ``max_depth`` levels below the root or deeper by
+    ``split_on``, if it is given; a node that does not fall apart (all its vectors are equal) becomes a leaf. Every node
+    draws from its own stream of random numbers, so trees do not depend on ``n_jobs``.
     """
     labels = np.sort(labels).astype(np.int32)
-    rows = csr_parts(vectors)
-    everything = _without_empty(rows, labels)
     roots: list[list[Any]] = [[] for _ in seeds]
     level = [_Growing(tree, 0, 0, labels, root) for tree, root in enumerate(roots)]
 
-    def split_node(node: _Growing) -> list[np.ndarray]:
-        if node.labels.size <= max_leaf or node.depth >= max_depth:
-            return [node.labels]
-        if node.depth == 0 and everything is not None:
-            own = pack_rows(everything, vectors.shape[1])
-        else:
-            own = pack_rows(rows, vectors.shape[1], node.labels)
+    def how(node: _Growing) -> Split | None:
+        if node.labels.size <= max_leaf:
+            return None
+        return split if node.depth < max_depth else split_on
+
+    def split_node(node: _Growing) -> np.ndarray | Clusters:
         rng = np.random.default_rng([seeds[node.tree], node.depth, node.number])
-        assignment = split(own, rng)
-        sizes = np.bincount(assignment)
-        parts = np.split(node.labels[np.argsort(assignment, kind="stable")], np.cumsum(sizes)[:-1])
-        return [part for part in parts if part.size]
+        found = cast("Split", how(node))(node.labels, vectors, rng)
+        in_pieces = node.labels.size > _LABELS_A_PIECE
+        return found if isinstance(found, np.ndarray) or in_pieces else assign_labels(vectors[node.labels], found)
+
+    def split_nodes(nodes: list[_Growing]) -> list[np.ndarray]:
+        """The cluster of each label of each node."""
+        found = map_shards(split_node, nodes, n_jobs=n_jobs, weight=lambda node: node.labels.size)
+        pieces = [
+            _Piece(number, first, of)
+            for number, node in enumerate(nodes)
+            if isinstance(found[number], Clusters)
+            for of in [-(-node.labels.size // _LABELS_A_PIECE)]
+            for first in range(of)
+        ]
+
+        def assign_piece(piece: _Piece) -> np.ndarray:
+            return assign_labels(vectors[nodes[piece.node].labels[piece.first :: piece.of]], found[piece.node])
+
+        whole = {piece.node: np.empty(nodes[piece.node].labels.size, np.int32) for piece in pieces}
+        for piece, own in zip(pieces, map_shards(assign_piece, pieces, n_jobs=n_jobs) if pieces else [], strict=True):
+            whole[piece.node][piece.first :: piece.of] = own
+        return [whole.get(number, own) for number, own in enumerate(found)]
 
     while level:
-        below: list[_Growing] = []
-        split_up = map_shards(split_node, level, n_jobs=n_jobs, weight=lambda node: node.labels.size)
-        for node, parts in zip(level, split_up, strict=True):
+        nodes = [node for node in level if how(node) is not None]
+        for node in level:
+            if how(node) is None:
+                node.children.extend(_bounded(node.labels))
+        level, number = [], 0
+        for node, assignment in zip(nodes, split_nodes(nodes) if nodes else [], strict=True):
+            parts = _parts(node.labels, assignment)
             if len(parts) == 1:
                 node.children.extend(_bounded(parts[0]))
                 continue
@@ -73,18 +102,21 @@ def grow_trees(
                 if part.size == 1:
                     node.children.append(int(part[0]))
                     continue
-                children: list[Any] = []
-                node.children.append(children)
-                below.append(_Growing(node.tree, node.depth + 1, len(below), part, children))
-        level = below
+                child = _Growing(node.tree, node.depth + 1, number, part, [])
+                number += 1
+                if how(child) is None and part.size <= MAX_CHILDREN:
+                    node.children.append(part)
+                    continue
+                node.children.append(child.children)
+                level.append(child)
     return [tree_from_nested(root) for root in roots]
 
 
-def _without_empty(rows: Csr, labels: np.ndarray) -> Csr | None:
-    """The rows of ``labels``, which ascend, uncopied, where all others are empty."""
-    indptr = rows.indptr[np.append(labels, rows.indptr.size - 1)]
-    lengths = rows.indptr[labels + 1] - indptr[:-1]
-    return frozen(Csr(indptr, rows.indices, rows.data)) if lengths.sum() == rows.indices.size else None
+def _parts(labels: np.ndarray, assignment: np.ndarray) -> list[np.ndarray]:
+    """The labels of each cluster that has any."""
+    sizes = np.bincount(assignment)
+    parts = np.split(labels[np.argsort(assignment, kind="stable")], np.cumsum(sizes)[:-1])
+    return [part for part in parts if part.size]
 
 
 def _bounded(labels: np.ndarray) -> list[Any]:

@@ -21,7 +21,6 @@ from tailwise.ranges import OneOf, Range, Ranges
 from tailwise.rows import AS_THEY_ARE, UNIT_LENGTH, RowView, unit_rows
 from tailwise.trees.checks import check_chunks
 from tailwise.trees.explaining import path_to, unpack_labels, unpack_node
-from tailwise.trees.packing import join_trees
 from tailwise.trees.searching import find_labels, find_visitors
 from tailwise.trees.structure import LabelTree, tree_from_user
 from tailwise.trees.training import Planted, train_trees
@@ -148,7 +147,7 @@ class LabelTreeModel(XMCModel):
         def visit(upper: list[Chunks]) -> list[sparse.csr_array]:
             return find_visitors(upper, trees, X, LOSSES[self.loss], int(self.beam), n_jobs=self.n_jobs)
 
-        trained = train_trees(
+        return train_trees(
             X,
             Y,
             planted,
@@ -158,7 +157,6 @@ class LabelTreeModel(XMCModel):
             n_jobs=self.n_jobs,
             description=f"Training {type(self).__name__}",
         )
-        return join_trees(trained)
 
     def _check_state(self) -> None:
         super()._check_state()

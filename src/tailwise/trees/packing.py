@@ -10,11 +10,25 @@ import numpy as np
 from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.problems import Weights
 from tailwise.kernels.trees.chunks import Chunks, pack_chunk
+from tailwise.parallel import map_blocks
 from tailwise.trees.structure import LabelTree
 
 _STARTS = ("first_edge", "first_word", "first_bucket", "first_feature", "first_run", "first_child", "first_weight")
-_ARRAYS = ("bias", "scale", "bits", "words", "ranks", "directory", "features", "runs", "children", "weights")
+_ARRAYS = {
+    "bias": np.float32,
+    "scale": np.float32,
+    "bits": np.uint8,
+    "words": np.uint64,
+    "ranks": np.uint32,
+    "directory": np.uint32,
+    "features": np.int32,
+    "runs": np.uint32,
+    "children": np.uint16,
+    "weights": np.int16,
+}
 _NOTHING = Weights(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
+
+_BYTES_A_COPY = 1 << 22
 
 Trained = tuple[np.ndarray, Weights]
 """Some of the edges of a node, and their classifiers."""
@@ -53,35 +67,53 @@ def pack_nodes(tree: LabelTree, nodes: Iterable[list[Trained]], n_features: int)
     )
 
 
-def join_nodes(runs: list[Chunks]) -> Chunks:
-    """The chunks of one tree from those of runs of its nodes, in order."""
-    return _joined(runs, np.zeros(1, np.int32), [run.target for run in runs])
+def bare_nodes(n: int) -> Chunks:
+    """The chunks of ``n`` nodes without edges: where a search ends."""
+    starts = {name: np.zeros(n + 1, np.int64) for name in _STARTS}
+    # The one bucket of a node without features has a start and an end.
+    starts |= {"first_edge": np.zeros(n + 1, np.int32), "first_bucket": 2 * np.arange(n + 1)}
+    arrays = {name: np.empty(0, kind) for name, kind in _ARRAYS.items()}
+    arrays |= {"bits": np.zeros(n, np.uint8), "directory": np.zeros(2 * n, np.uint32)}
+    return Chunks(roots=np.zeros(1, np.int32), target=np.empty(0, np.int32), **starts, **arrays)
 
 
-def join_trees(trees: list[Chunks]) -> Chunks:
-    """Several trees as one set of chunks; nodes and edges are renumbered, the trees' arrays laid end to end.
+def join_trees(trees: list[list[Chunks]], *, n_jobs: int | None = None) -> Chunks:
+    """Trees as one set of chunks, each from those of runs of its nodes, in order; nodes and edges are renumbered.
 
     The arrays are read-only, as those of a mapped model are, so that one compiled search serves both.
     """
-    if len(trees) == 1:
-        return frozen(trees[0])
-    nodes = np.cumsum([0] + [tree.bits.size for tree in trees])
+    roots = np.cumsum([0] + [sum(run.bits.size for run in runs) for runs in trees])
+    parts = [run for runs in trees for run in runs]
+    shifts = np.repeat(roots[:-1], [len(runs) for runs in trees])
     target = [
-        np.where(tree.target >= 0, tree.target + shift, tree.target) for tree, shift in zip(trees, nodes, strict=False)
+        np.where(run.target >= 0, run.target + shift, run.target) for run, shift in zip(parts, shifts, strict=True)
     ]
-    return frozen(_joined(trees, nodes[:-1].astype(np.int32), target))
-
-
-def _joined(parts: list[Chunks], roots: np.ndarray, target: list[np.ndarray]) -> Chunks:
-    joined = {"roots": roots, "target": np.concatenate(target).astype(np.int32)}
+    joined = {"roots": roots[:-1].astype(np.int32), "target": np.concatenate(target).astype(np.int32)}
     for name in _STARTS:
         starts = [getattr(part, name) for part in parts]
         ends = np.cumsum([0] + [int(own[-1]) for own in starts])
         whole = np.concatenate([[0], *(own[1:] + end for own, end in zip(starts, ends, strict=False))])
         joined[name] = whole.astype(starts[0].dtype)
-    for name in _ARRAYS:
-        joined[name] = np.concatenate([getattr(part, name) for part in parts])
-    return Chunks(**joined)
+    copies: list[list[tuple[np.ndarray, np.ndarray]]] = [[]]
+    filled = 0
+    for name, kind in _ARRAYS.items():
+        own = [getattr(part, name) for part in parts]
+        ends = np.cumsum([array.size for array in own])
+        joined[name] = np.empty(ends[-1], kind)
+        for array, place in zip(own, np.split(joined[name], ends[:-1]), strict=True):
+            if filled > _BYTES_A_COPY:
+                copies.append([])
+                filled = 0
+            copies[-1].append((place, array))
+            filled += array.nbytes
+    map_blocks(copy_block, copies, n_jobs=n_jobs)
+    return frozen(Chunks(**joined))
+
+
+def copy_block(copies: list[tuple[np.ndarray, np.ndarray]]) -> None:
+    """Write each second array into the first."""
+    for place, array in copies:
+        place[:] = array
 
 
 def _in_order(parts: list[Trained]) -> Trained:

@@ -13,7 +13,9 @@ from tailwise.parallel import map_blocks, map_shards, row_blocks
 from tailwise.trees.structure import LabelTree
 
 _ROWS_A_BLOCK = 256
-_VISITORS_A_BLOCK = 1024
+_VISITORS_A_BLOCK = 4096
+_LEAST_VISITORS, _BLOCKS = 256, 64
+"""A block of visitors has 256 at least, but there are 64 blocks if there can be: many workers share them."""
 _SCORES_A_BLOCK = 4_000_000
 
 
@@ -54,7 +56,7 @@ def find_visitors(
     ``chunks`` has each tree's edges between nodes. Memory: 8 bytes for each of up to ``beam`` nodes a depth and row.
     """
     rows = csr_parts(X)
-    holds = [_holds_labels(tree) for tree in trees]
+    holds = [tree.labels_of_nodes() > 0 for tree in trees]
 
     def visit_block(block: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
         number, first, last = block
@@ -69,10 +71,9 @@ def find_visitors(
             below, _, frontier, logs = descend(chunks[number], search, rows, first, frontier, logs, below, place_of)
         return np.concatenate(visitors).astype(np.int32), np.concatenate(nodes)
 
+    at_once = min(_VISITORS_A_BLOCK, max(_LEAST_VISITORS, X.shape[0] // _BLOCKS))
     blocks = [
-        (number, *block)
-        for number, own in enumerate(chunks)
-        for block in _row_blocks(own, X.shape[0], beam, _VISITORS_A_BLOCK)
+        (number, *block) for number, own in enumerate(chunks) for block in _row_blocks(own, X.shape[0], beam, at_once)
     ]
     visits = map_shards(visit_block, blocks, n_jobs=n_jobs)
     found = []
@@ -82,12 +83,6 @@ def find_visitors(
         pairs = (np.ones(node.size, np.bool_), (node, visitor))
         found.append(sparse.csr_array(pairs, shape=(tree.n_nodes, X.shape[0])))
     return found
-
-
-def _holds_labels(tree: LabelTree) -> np.ndarray:
-    holds = np.zeros(tree.n_nodes, np.bool_)
-    holds[np.repeat(np.arange(tree.n_nodes), np.diff(tree.first_edge))[tree.target < 0]] = True
-    return holds
 
 
 def _row_blocks(chunks: Chunks, n_rows: int, beam: int, most: int) -> list[tuple[int, int]]:

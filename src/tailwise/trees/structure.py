@@ -35,6 +35,11 @@ class LabelTree(NamedTuple):
         """The half-open range of edges below ``node``."""
         return int(self.first_edge[node]), int(self.first_edge[node + 1])
 
+    def labels_of_nodes(self) -> np.ndarray:
+        """How many edges of each node end in a label, (n_nodes,)."""
+        node_of = np.repeat(np.arange(self.n_nodes), np.diff(self.first_edge))
+        return np.bincount(node_of[self.target < 0], minlength=self.n_nodes)
+
 
 def tree_from_nested(root: Any) -> LabelTree:
     """A tree from nested lists: an integer is a label, a list is a node, an integer array a node of labels.

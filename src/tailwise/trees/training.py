@@ -21,7 +21,7 @@ from tailwise.kernels.trees.chunks import Chunks
 from tailwise.kernels.trees.nodes import Below, gather_node, scratch_for
 from tailwise.memory import memory_apart
 from tailwise.parallel import count_jobs, map_shards
-from tailwise.trees.packing import Trained, join_nodes, join_trees, pack_nodes
+from tailwise.trees.packing import Trained, bare_nodes, join_trees, pack_nodes
 from tailwise.trees.structure import LabelTree
 from tailwise.trees.updating import Leaves
 
@@ -30,8 +30,8 @@ Visit = Callable[[list[Chunks]], list[sparse.csr_array]]
 
 _BLOCKS = 128
 """So many blocks, about, that cost the same: enough for the last ones not to be waited for."""
-_LEAST_EDGES = 8
-"""Of a block: every block scans all rows of its node, for sixteen edges at the price of one."""
+_LEAST_EDGES = 16
+"""Of a block: every block scans all rows of its node, and for sixteen edges at the price of one."""
 _NOBODY = np.empty(0, np.int32)
 
 
@@ -56,6 +56,16 @@ class _Part(NamedTuple):
     cost: float
 
 
+class _Run(NamedTuple):
+    """Nodes of a tree from ``first`` to before ``last``."""
+
+    tree: int
+    first: int
+    last: int
+    size: int
+    """weights of all"""
+
+
 Block = list[_Part]
 
 
@@ -69,7 +79,7 @@ def train_trees(
     visit: Visit | None = None,
     n_jobs: int | None = None,
     description: str = "",
-) -> list[Chunks]:
+) -> Chunks:
     """The classifiers of every edge of each tree, pruned and packed.
 
     An edge's positives are the rows with a label below the edge, its negatives the other rows with a label below its
@@ -107,11 +117,18 @@ def train_trees(
             solved.append(solve(problem, Labels(*labels)))
         return solved
 
-    def train_leaves(block: Block) -> Chunks | list[Weights]:
-        """Nodes of labels are packed where they were trained; others wait for their edges to nodes."""
+    def finish(part: _Part, weights: Weights) -> Chunks | Weights:
+        """The node with its edges to nodes; the weights alone where others have the rest of its edges to labels."""
+        own = [(part.edges, weights), *_staying(planted[part.tree], part.node)]
+        if sum(edges.size for edges, _ in own) < n_labels_of[part.tree][part.node]:
+            return weights
+        return pack_nodes(trees[part.tree], [upper[part.tree][part.node] + own], n_features)
+
+    def train_leaves(block: Block) -> Chunks | list[Chunks | Weights]:
+        """Nodes are packed where they were trained."""
         tree = block[0].tree
         if not is_leaf[tree][block[0].node]:
-            return train_parts(block)
+            return [finish(part, weights) for part, weights in zip(block, train_parts(block), strict=True)]
         some = [part for part in block if part.edges.size]
         solved = dict(zip((part.node for part in some), train_parts(some), strict=True))
         nodes = ([(part.edges, solved[part.node])] if part.edges.size else [] for part in block)
@@ -127,7 +144,8 @@ def train_trees(
             weight=_cost_of,
         )
 
-    is_leaf = [_holds_labels_alone(tree) for tree in trees]
+    n_labels_of = [tree.labels_of_nodes() for tree in trees]
+    is_leaf = [own == np.diff(tree.first_edge) for tree, own in zip(trees, n_labels_of, strict=True)]
     upper_blocks = _cut(
         [part for number, own in enumerate(below) for part in _upper_parts(number, trees[number], own)], is_leaf
     )
@@ -135,8 +153,19 @@ def train_trees(
     for block, found in zip(upper_blocks, train(train_parts, upper_blocks, "nodes"), strict=True):
         for part, weights in zip(block, found, strict=True):
             upper[part.tree].setdefault(part.node, []).append((part.edges, weights))
+    packed: list[dict[int, Chunks]] = [{} for _ in trees]
+
+    def pack_run(run: _Run) -> Chunks:
+        own = upper[run.tree]
+        return pack_nodes(trees[run.tree], (own[node] for node in range(run.first, run.last)), n_features)
+
+    runs_of_nodes = [run for number, own in enumerate(upper) for run in _neighbours(number, trees[number], own)]
+    for run, chunks in zip(
+        runs_of_nodes, map_shards(pack_run, runs_of_nodes, n_jobs=n_jobs, weight=_size_of), strict=True
+    ):
+        packed[run.tree][run.first] = chunks
     if visit is not None:
-        visitors = visit([_upper_chunks(tree, own, n_features) for tree, own in zip(trees, upper, strict=True)])
+        visitors = visit([_upper_chunks(tree, own, n_jobs) for tree, own in zip(trees, packed, strict=True)])
     leaf_blocks = _cut(
         [
             part
@@ -147,19 +176,22 @@ def train_trees(
         ],
         is_leaf,
     )
-    runs: list[dict[int, Chunks]] = [{} for _ in trees]
+    left = [set(np.flatnonzero(~leaf & (own > 0)).tolist()) for leaf, own in zip(is_leaf, n_labels_of, strict=True)]
     for block, found in zip(leaf_blocks, train(train_leaves, leaf_blocks, "labels"), strict=True):
         tree = block[0].tree
         if is_leaf[tree][block[0].node]:
-            runs[tree][block[0].node] = found
+            packed[tree][block[0].node] = found
             continue
-        for part, weights in zip(block, found, strict=True):
-            upper[tree].setdefault(part.node, []).append((part.edges, weights))
-    for one, own_runs, own_upper, leaf in zip(planted, runs, upper, is_leaf, strict=True):
-        for node in np.flatnonzero(~leaf).tolist():
-            trained = own_upper.get(node, []) + _staying(one, node)
-            own_runs[node] = pack_nodes(one.tree, [trained], n_features)
-    return [join_nodes([own[node] for node in sorted(own)]) for own in runs]
+        for part, result in zip(block, found, strict=True):
+            if isinstance(result, Chunks):
+                packed[tree][part.node] = result
+                left[tree].remove(part.node)
+            else:
+                upper[tree][part.node].append((part.edges, result))
+    for one, own, trained, nodes in zip(planted, packed, upper, left, strict=True):
+        for node in sorted(nodes):
+            own[node] = pack_nodes(one.tree, [trained[node] + _staying(one, node)], n_features)
+    return join_trees([[own[node] for node in sorted(own)] for own in packed], n_jobs=n_jobs)
 
 
 def _without_values(X: Csr) -> Csr:
@@ -190,12 +222,6 @@ def _below(one: Planted, carried: sparse.csr_array, counted: np.ndarray) -> Belo
 
 def _visitors_of(visitors: sparse.csr_array, node: int) -> np.ndarray:
     return visitors.indices[visitors.indptr[node] : visitors.indptr[node + 1]]
-
-
-def _holds_labels_alone(tree: LabelTree) -> np.ndarray:
-    """(n_nodes,) bool"""
-    node_of = np.repeat(np.arange(tree.n_nodes), np.diff(tree.first_edge))
-    return np.bincount(node_of, tree.target >= 0, minlength=tree.n_nodes) == 0
 
 
 def _staying(one: Planted, node: int) -> list[Trained]:
@@ -269,7 +295,33 @@ def _cost_of(block: Block) -> float:
     return float(round(sum(part.cost for part in block)))
 
 
-def _upper_chunks(tree: LabelTree, trained: dict[int, list[Trained]], n_features: int) -> Chunks:
+def _neighbours(number: int, tree: LabelTree, trained: dict[int, list[Trained]]) -> list[_Run]:
+    """Runs of nodes that have edges to nodes, of about the same size; one that has labels too is alone."""
+    sizes = {node: sum(weights.features.size for _, weights in trained[node]) for node in sorted(trained)}
+    limit = sum(sizes.values()) / _BLOCKS
+    alone = tree.labels_of_nodes() > 0
+    runs: list[_Run] = []
+    for node, size in sizes.items():
+        before = runs[-1] if runs else None
+        joins = before is not None and before.last == node and before.size < limit
+        if before is not None and joins and not alone[node] and not alone[before.first]:
+            runs[-1] = before._replace(last=node + 1, size=before.size + size)
+        else:
+            runs.append(_Run(number, node, node + 1, size))
+    return runs
+
+
+def _size_of(run: _Run) -> float:
+    return float(run.size)
+
+
+def _upper_chunks(tree: LabelTree, packed: dict[int, Chunks], n_jobs: int | None) -> Chunks:
     """The edges between nodes alone, for a search."""
-    nodes = (trained.get(node, []) for node in range(tree.n_nodes))
-    return join_trees([pack_nodes(tree, nodes, n_features)])
+    parts, last = [], 0
+    for first in [*sorted(packed), tree.n_nodes]:
+        if first > last:
+            parts.append(bare_nodes(first - last))
+        if first < tree.n_nodes:
+            parts.append(packed[first])
+            last = first + packed[first].bits.size
+    return join_trees([parts], n_jobs=n_jobs)

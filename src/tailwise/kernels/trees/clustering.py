@@ -6,9 +6,25 @@ of the input, so that results are the same bits whoever calls.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from tailwise.kernels.compilation import njit
+
+_GOOD_PART = 8
+"""A feature that more than one in so many clusters have lists all of them: reading on is quicker than leaping."""
+
+
+class Centroids(NamedTuple):
+    """Vectors of clusters, feature by feature: what a large node needs of them stays in the caches."""
+
+    indptr: np.ndarray
+    """(n_features + 1,) int64"""
+    clusters: np.ndarray
+    """(nnz,) int32, ascending for a feature: those that have it, or all"""
+    values: np.ndarray
+    """(nnz,) float32"""
 
 
 @njit(nogil=True, cache=True, boundscheck=False, fastmath=True)
@@ -22,22 +38,44 @@ def dot_rows(rows, direction, out):
 
 
 @njit(nogil=True, cache=True, boundscheck=False, fastmath={"contract", "nsz"})
-def unit_centroids(rows, assignment, centroids):
-    """Write the unit-length sum of each cluster's rows into ``centroids`` (n_features, K), one column a cluster.
+def unit_centroids(rows, assignment, n_features, n_clusters):
+    """The unit-length sums of each cluster's rows: :class:`Centroids`, and the mean cosine of the rows with their own.
 
-    Returns the mean cosine of the rows with their own centroid, given unit rows: ``Σ_k |sum_k| / n``. A cluster
-    without rows, or whose rows sum to nothing, becomes zero. ``assignment`` (n,) int32 and ``rows`` may be read-only.
+    That is ``Σ_k |sum_k| / n``, given unit rows. A row whose cluster is -1 counts nowhere; a cluster without rows, or
+    whose rows sum to nothing, becomes zero. ``assignment`` (n,) int32 and ``rows`` may be read-only.
     """
-    n_features, n_clusters = centroids.shape
-    centroids[:] = 0
+    first = np.zeros(n_clusters + 2, np.int64)
+    for cluster in assignment:
+        first[cluster + 2] += 1
+    for cluster in range(n_clusters + 1):
+        first[cluster + 1] += first[cluster]
+    order = np.empty(assignment.shape[0], np.int32)
     for i in range(assignment.shape[0]):
-        cluster = np.uint64(assignment[i])
-        for a in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])):
-            centroids[np.uint64(rows.indices[a]), cluster] += rows.data[a]
+        order[first[assignment[i] + 1]] = i
+        first[assignment[i] + 1] += 1
+    # Now the rows of a cluster end where those of the next begin: first[cluster] : first[cluster + 1].
+    place = np.empty(n_features, np.int64)
+    last_seen = np.full(n_features, -1, np.int32)
+    features = np.empty(rows.indices.shape[0], np.int32)
+    sums = np.empty(rows.indices.shape[0], np.float32)
+    ends = np.empty(n_clusters, np.int64)
+    used = 0
+    for cluster in range(n_clusters):
+        for i in order[first[cluster] : first[cluster + 1]]:
+            for a in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])):
+                feature = np.uint64(rows.indices[a])
+                if last_seen[feature] != cluster:
+                    last_seen[feature] = cluster
+                    place[feature] = used
+                    features[used] = feature
+                    sums[used] = 0
+                    used += 1
+                sums[np.uint64(place[feature])] += rows.data[a]
+        ends[cluster] = used
+    centroids = _by_feature(features[:used], sums, ends, n_features)
     squares = np.zeros(n_clusters, np.float64)
-    for feature in range(n_features):
-        for cluster in range(n_clusters):
-            squares[cluster] += np.float64(centroids[feature, cluster]) ** 2
+    for a in range(centroids.values.shape[0]):
+        squares[centroids.clusters[a]] += np.float64(centroids.values[a]) ** 2
     cosine = 0.0
     scale = np.zeros(n_clusters, np.float32)
     for cluster in range(n_clusters):
@@ -45,31 +83,65 @@ def unit_centroids(rows, assignment, centroids):
         cosine += norm
         if norm > 0:
             scale[cluster] = 1 / norm
+    for a in range(centroids.values.shape[0]):
+        centroids.values[a] *= scale[centroids.clusters[a]]
+    return centroids, cosine / max(1, assignment.shape[0])
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _by_feature(features, sums, ends, n_features):
+    """Centroids from the entries of one cluster after the other, those of cluster k up to ``ends[k]``."""
+    n_clusters = ends.shape[0]
+    indptr = np.zeros(n_features + 1, np.int64)
+    for feature in features:
+        indptr[feature + 1] += 1
     for feature in range(n_features):
-        for cluster in range(n_clusters):
-            centroids[feature, cluster] *= scale[cluster]
-    return cosine / max(1, assignment.shape[0])
+        size = indptr[feature + 1]
+        indptr[feature + 1] = indptr[feature] + (n_clusters if size * _GOOD_PART > n_clusters else size)
+    clusters = np.empty(indptr[n_features], np.int32)
+    values = np.zeros(indptr[n_features], np.float32)
+    for feature in range(n_features):
+        if indptr[feature + 1] - indptr[feature] == n_clusters:
+            for cluster in range(n_clusters):
+                clusters[indptr[feature] + cluster] = cluster
+    fill = indptr[:-1].copy()
+    at = 0
+    for cluster in range(n_clusters):
+        while at < ends[cluster]:
+            feature = features[at]
+            if indptr[feature + 1] - indptr[feature] == n_clusters:
+                values[indptr[feature] + cluster] = sums[at]
+            else:
+                clusters[fill[feature]], values[fill[feature]] = cluster, sums[at]
+                fill[feature] += 1
+            at += 1
+    return Centroids(indptr, clusters, values)
 
 
 @njit(nogil=True, cache=True, boundscheck=False, fastmath={"contract", "nsz"})
 def _dot_centroids(rows, row, centroids, total):
     total[:] = 0
+    n_clusters = np.uint64(total.shape[0])
     for a in range(np.uint64(rows.indptr[row]), np.uint64(rows.indptr[row + 1])):
         value = rows.data[a]
-        column = centroids[np.uint64(rows.indices[a])]
-        for cluster in range(centroids.shape[1]):
-            total[cluster] += value * column[cluster]
+        feature = np.uint64(rows.indices[a])
+        first, last = np.uint64(centroids.indptr[feature]), np.uint64(centroids.indptr[feature + np.uint64(1)])
+        if last - first == n_clusters:
+            for cluster in range(n_clusters):
+                total[cluster] += value * centroids.values[first + cluster]
+        else:
+            for b in range(first, last):
+                total[np.uint64(centroids.clusters[b])] += value * centroids.values[b]
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def assign_nearest(rows, centroids, room, assignment):
+def assign_nearest(rows, centroids, n_clusters, room, assignment):
     """Write the cluster of greatest inner product for each row; ties go to the lower cluster.
 
     A cluster keeps the ``room`` rows nearest to it (ties: the lower row); the others, in their order, go to the nearest
     cluster that has room left. There must be room for all. Overwrites ``assignment`` (n,) int32; ``rows`` and
-    ``centroids`` (n_features, K) float32 may be read-only.
+    ``centroids``, :class:`Centroids`, may be read-only.
     """
-    n_clusters = centroids.shape[1]
     n = assignment.shape[0]
     total = np.empty(n_clusters, np.float32)
     near = np.empty(n, np.float32)
