@@ -42,7 +42,7 @@ class Kernel(CPUDispatcher):
     """A function that is compiled for each kind of arguments: for Python, or for other kernels to call."""
 
     def __init__(self, py_func, locals=None, targetoptions=None, pipeline_class=compiler.Compiler):
-        super().__init__(py_func, locals, targetoptions, pipeline_class)
+        super().__init__(py_func, locals or {}, targetoptions or {}, pipeline_class)
         self._compiler.compile = self._make
         self._called = {}
 
