@@ -30,7 +30,8 @@ def njit(*, cache=False, **options):
     def decorate(function):
         if config.DISABLE_JIT:
             return function
-        kernel = Kernel(function, targetoptions={"nopython": True, **options})
+        # Otherwise numba would take that of whoever calls it first.
+        kernel = Kernel(function, targetoptions={"nopython": True, "fastmath": False, **options})
         if cache:
             kernel._cache = KernelCache(function)
         return kernel
