@@ -30,7 +30,8 @@ def njit(*, cache=False, **options):
     def decorate(function):
         if config.DISABLE_JIT:
             return function
-        kernel = Kernel(function, targetoptions={"nopython": True, **options})
+        # Otherwise numba would take that of whoever calls it first.
+        kernel = Kernel(function, targetoptions={"nopython": True, "fastmath": False, **options})
         if cache:
             kernel._cache = KernelCache(function)
         return kernel
@@ -42,7 +43,7 @@ class Kernel(CPUDispatcher):
     """A function that is compiled for each kind of arguments: for Python, or for other kernels to call."""
 
     def __init__(self, py_func, locals=None, targetoptions=None, pipeline_class=compiler.Compiler):
-        super().__init__(py_func, locals, targetoptions, pipeline_class)
+        super().__init__(py_func, locals or {}, targetoptions or {}, pipeline_class)
         self._compiler.compile = self._make
         self._called = {}
 
