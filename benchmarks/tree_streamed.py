@@ -5,7 +5,7 @@
 FOLDER gets the rows (``data``, drawn once), the pieces of the run (``run``) and the model (``model``): killed anywhere,
 the same command goes on where it was, and then says only what it took itself. Every label that is drawn is kept, and
 chances of labels fall as rank ** -0.6, so that most labels have rows. Without numbers: 3,000,000 labels, 1,734,694
-rows (of which 1,700,000 are for training), 337,067 features, 3 labels a row. Without a folder a small set shows that
+rows (of which 1,700,000 are for training), 337,067 features, 4 labels a row. Without a folder a small set shows that
 it works.
 """
 
@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="tree_streamed")
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("shape", nargs="*", type=int, default=_SHAPE)
-    parser.add_argument("--labels-per-row", type=float, default=3.0)
+    parser.add_argument("--labels-per-row", type=float, default=4.0)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args(arguments)
     with ExitStack() as stack:

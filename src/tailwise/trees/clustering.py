@@ -18,6 +18,8 @@ _MAX_SHARE = 4.0
 """A cluster's labels at most, as a multiple of the average, unless told otherwise."""
 _SAMPLE = 40
 """Labels a cluster from which centroids are found: more of them move a centroid little, and cost as much each."""
+_LEAST_SAMPLE, _ENTRIES = 10, 1 << 22
+"""Fewer, down to ten a cluster, where labels have many entries: four million in all tell where centroids are."""
 _LEAST_GAIN = 1e-4
 """Clustering stops when a round lifts the mean cosine to the own centroid by less than this."""
 
@@ -86,11 +88,18 @@ def find_clusters(
     No cluster has more labels than ``max_share`` times their average.
     """
     n_clusters = min(n_clusters, labels.size)
-    if labels.size <= _SAMPLE * n_clusters:
-        return _find_centroids(_packed(vectors[labels]), n_clusters, max_share, rng)[0]
-    chosen = np.sort(rng.choice(labels.size, _SAMPLE * n_clusters, replace=False))
-    sample = _packed(vectors[labels[chosen]])
-    return Clusters(_find_centroids(sample, n_clusters, max_share, rng)[1], sample.features, n_clusters, max_share)
+    some = labels
+    if labels.size > _SAMPLE * n_clusters:
+        some = labels[np.sort(rng.choice(labels.size, _SAMPLE * n_clusters, replace=False))]
+    own = vectors[some]
+    enough = max(_LEAST_SAMPLE * n_clusters, int(some.size * min(1.0, _ENTRIES / max(1, own.nnz))))
+    if some.size > enough:
+        own = own[np.sort(rng.choice(some.size, enough, replace=False))]
+    sample = _packed(own)
+    assignment, centroids = _find_centroids(sample, n_clusters, max_share, rng)
+    if own.shape[0] == labels.size:
+        return assignment
+    return Clusters(centroids, sample.features, n_clusters, max_share)
 
 
 def assign_labels(vectors: sparse.csr_array, clusters: Clusters) -> np.ndarray:

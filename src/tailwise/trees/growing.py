@@ -14,7 +14,7 @@ from tailwise.trees.structure import MAX_CHILDREN, LabelTree, tree_from_nested
 Split = Callable[[np.ndarray, Vectors, np.random.Generator], np.ndarray | Clusters]
 """The cluster of each label; or clusters alone, to which labels are still to be assigned."""
 
-_LABELS_A_PIECE = 8192
+_LABELS_A_PIECE = 2048
 """A node of more labels has them assigned to clusters in pieces."""
 
 
