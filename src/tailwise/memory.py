@@ -14,7 +14,9 @@ from tailwise.cpus import GROUPS, OWN, folders_above
 
 _MEMINFO = Path("/proc/meminfo")
 _SHARE = 0.5
-"""Of the free memory: what rows on disk may take before they are read in passes, and what is taken then."""
+"""Of the free memory: what rows on disk may take before they are read in passes."""
+_TAKEN = 0.6
+"""Of the free memory: what is taken beside them then. The rest is for the pages that are read just now."""
 
 
 def memory_apart(X: Any, n_jobs: int) -> int | None:
@@ -25,8 +27,8 @@ def memory_apart(X: Any, n_jobs: int) -> int | None:
     free = free_memory() if is_mapped(X.data) or is_mapped(X.indices) else None
     if free is None:
         return None
-    ours = int(_SHARE * free)
-    return None if X.data.nbytes + X.indices.nbytes <= ours else ours // n_jobs
+    fits = X.data.nbytes + X.indices.nbytes <= _SHARE * free
+    return None if fits else int(_TAKEN * free) // n_jobs
 
 
 def is_mapped(array: np.ndarray) -> bool:

@@ -52,6 +52,6 @@ def test_mapped_rows_are_told_from_those_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "free_memory", lambda: 10_000)
     assert memory.memory_apart(rows, 1) is None
     rows.data = array.view(np.ndarray)
-    assert memory.memory_apart(rows, 2) == 2500
+    assert memory.memory_apart(rows, 2) == 3000
     monkeypatch.setattr(memory, "free_memory", lambda: 100_000)
     assert memory.memory_apart(rows, 2) is None

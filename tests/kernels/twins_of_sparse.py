@@ -114,6 +114,17 @@ def grouped_rows(draw):
 
 
 @st.composite
+def rows_of_groups(draw):
+    X, n_features = draw(exact_rows(signed=True))
+    n_groups = draw(st.integers(1, 4))
+    of_row = st.lists(st.integers(0, n_groups - 1), unique=True)
+    carried = [sorted(draw(of_row)) for _ in range(X.indptr.size - 1)]
+    indices = np.array([group for own in carried for group in own], np.int32)
+    groups = csr.csr_parts(csr.Csr(np.cumsum([0, *map(len, carried)]), indices, np.ones(indices.size)))
+    return groups, n_groups, X, n_features, draw(st.sampled_from([1, 2, 4, 100]))
+
+
+@st.composite
 def weights_by_label(draw):
     W, n_features = draw(exact_rows((0, 8)))
     labels = draw(st.permutations(range(W.indptr.size - 1)))
@@ -214,6 +225,7 @@ TWINS = {
     topk.topk_csr: Twin(naive.topk_csr, scored_rows(), writes=(1, 2)),
     scoring.predict_sparse_linear: Twin(naive.predict_sparse_linear, linear_models(), writes=(4, 5), examples=40),
     sums.sum_groups: Twin(naive.sum_groups, grouped_rows(), rtol=1e-6, examples=60),
+    sums.sum_groups_in_a_pass: Twin(naive.sum_groups_in_a_pass, rows_of_groups(), rtol=1e-6, examples=60),
     columns.to_columns: Twin(naive.to_columns, exact_rows()),
     columns.turn_by_feature: Twin(
         naive.weights_by_feature, weights_by_label(), writes=(2, 3), seen=read_by_feature, examples=40

@@ -71,21 +71,25 @@ def test_an_old_solution_is_gone_on_from(drawn):
     assert_equal_weights(solve_block(far, labels, start=start), solve_block(rows, labels, start=start))
 
 
-def test_a_working_set_of_several_chunks():
-    """One label on a third of many rows: its set is larger than what is copied at once, and is visited by chunks."""
+@pytest.mark.parametrize("memory", [1, 30_000_000, 80_000_000])
+def test_working_sets_of_several_blocks(memory):
+    """Labels on a third, a tenth and few of many rows: those sets are visited by blocks, side by side where rows are
+    far; with some memory what remains of them is kept together."""
     rng = np.random.default_rng(0)
     n_rows, words = 36_000, 200
     indices = np.sort(rng.integers(0, 250, (n_rows, words)) + 250 * np.arange(words), axis=1)
     indptr = np.arange(n_rows + 1) * words
     values = rng.random(n_rows * words, np.float32)
     X = sparse.csr_array((values, indices.ravel(), indptr), shape=(n_rows, 250 * words))
-    on = values.reshape(n_rows, words)[:, 0] > 0.66
-    Y = sparse.csr_array(on[:, None].astype(np.float32))
-    assert 2 * on.sum() * words > sweeps._CHUNK_VALUES
+    first = values.reshape(n_rows, words)[:, :3]
+    on = first > [0.66, 0.9, 0.995]
+    assert X.nnz > sweeps._BLOCK_VALUES
+    assert (on.sum(axis=0) * words > sweeps._WHOLE_VALUES).tolist() == [True, True, False]
     rows = pack_rows(csr_parts(tailwise.rows.unit_rows(X)), X.shape[1])
-    options = Options(max_rounds=3, max_sweeps=4)
-    expected = solve_block(rows, labels_of(Y), options)
-    assert_equal_weights(solve_block(FarRows(rows, rows.indptr[:-1], 1), labels_of(Y), options), expected)
+    options = Options(max_rounds=4, max_sweeps=7)
+    labels = labels_of(sparse.csr_array(on.astype(np.float32)))
+    far = FarRows(rows, rows.indptr[:-1], memory)
+    assert_equal_weights(solve_block(far, labels, options), solve_block(rows, labels, options))
 
 
 @pytest.mark.parametrize("model", [tailwise.DiSMEC(random_state=0), tailwise.Bonsai(random_state=0, max_leaf=20)])

@@ -95,6 +95,14 @@ def sum_groups(groups, block, X, n_features, keep):
     return np.array(counts, np.int64), np.array(features, np.int32), np.array(values, np.float32)
 
 
+def sum_groups_in_a_pass(carried, n_groups, X, n_features, keep):
+    owner = np.repeat(np.arange(carried.indptr.size - 1), np.diff(carried.indptr))
+    members = [owner[carried.indices == group] for group in range(n_groups)]
+    indptr = np.cumsum([0, *map(len, members)])
+    groups = carried._replace(indptr=indptr, indices=np.concatenate(members))
+    return sum_groups(groups, (0, n_groups), X, n_features, keep)
+
+
 def to_columns(rows, n_columns):
     entries = [
         (rows.indices[a], i, rows.data[a])

@@ -124,8 +124,9 @@ class Bonsai(LabelTreeModel):
         self.n_jobs = n_jobs
 
     def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray, seeds: list[int]) -> list[LabelTree]:
+        vectors = LabelVectors(X, Y, self.representation, weight=weight, n_jobs=self.n_jobs)
         return grow_trees(
-            LabelVectors(X, Y, self.representation, weight=weight),
+            vectors.once_or_when_asked_for(),
             np.flatnonzero(label_counts(Y)),
             self._split,
             seeds,

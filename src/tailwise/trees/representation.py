@@ -6,13 +6,17 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.kernels.sparse.csr import csr_parts
-from tailwise.kernels.sparse.sums import sum_groups
-from tailwise.parallel import map_shards, row_blocks
+from tailwise.kernels.sparse.sums import sum_groups, sum_groups_in_a_pass
+from tailwise.memory import memory_apart
+from tailwise.parallel import count_jobs, map_shards, row_blocks
 from tailwise.rows import scaled_rows
+from tailwise.runs import kept
 
 REPRESENTATIONS = ("input", "output", "joint")
 
 _LABELS_A_BLOCK = 512
+_BYTES_A_SUM = 9
+"""A feature of a label, where one pass over rows serves many labels."""
 _KEEP = 4096
 """Entries kept of a label vector: only labels of thousands of rows have more, and those entries are minute."""
 
@@ -35,27 +39,45 @@ class LabelVectors:
         representation: str = "input",
         *,
         weight: np.ndarray | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self._carried = Y.T.tocsr()
         self._spaces = {"input": (X,), "output": (Y,), "joint": (X, Y)}[representation]
         if weight is not None and np.ptp(weight):
             self._spaces = tuple(scaled_rows(space, weight / weight.max()) for space in self._spaces)
+        # Processes of a run may have other memories.
+        self.in_a_pass = kept(lambda: min(filter(None, (_sums_in_memory(s, n_jobs) for s in self._spaces)), default=0))
+        """How many labels one pass over rows on disk can serve; 0 where rows are in memory."""
+        self._n_jobs = n_jobs
 
     def __getitem__(self, labels: np.ndarray | slice) -> sparse.csr_array:
         """The vectors of some labels, (n, ·)."""
         groups = self._carried[labels]
-        members = csr_parts(groups)
-        parts = []
-        for space in self._spaces:
-            found = sum_groups(members, (0, groups.shape[0]), csr_parts(space), space.shape[1], _KEEP)
-            counts, features, values = found
-            indptr = np.append(0, np.cumsum(counts))
-            parts.append(sparse.csr_array((values, features, indptr), shape=(groups.shape[0], space.shape[1])))
+        parts = [self._sums(groups, space) for space in self._spaces]
         if len(parts) == 1:
             return parts[0]
         joint = sparse.csr_array(sparse.hstack(parts, format="csr"))
         joint.data *= np.float32(np.sqrt(0.5))
         return joint
+
+    def _sums(self, groups: sparse.csr_array, space: sparse.csr_array) -> sparse.csr_array:
+        n, rows = groups.shape[0], csr_parts(space)
+        if self.in_a_pass:
+            found = sum_groups_in_a_pass(csr_parts(groups.T.tocsr()), n, rows, space.shape[1], _KEEP)
+        else:
+            found = sum_groups(csr_parts(groups), (0, n), rows, space.shape[1], _KEEP)
+        counts, features, values = found
+        return sparse.csr_array((values, features, np.append(0, np.cumsum(counts))), shape=(n, space.shape[1]))
+
+    def of_all(self) -> sparse.csr_array:
+        """The vectors of all labels, (n_labels, ·)."""
+        blocks = row_blocks(self._carried.shape[0], self.in_a_pass or _LABELS_A_BLOCK)
+        found = map_shards(lambda block: self[slice(*block)], blocks, n_jobs=self._n_jobs)
+        return sparse.csr_array(sparse.vstack(found, format="csr"))
+
+    def once_or_when_asked_for(self) -> sparse.csr_array | LabelVectors:
+        """All vectors where rows are on disk, because to read them again for every node would take long."""
+        return self.of_all() if self.in_a_pass else self
 
 
 def represent_labels(
@@ -72,7 +94,10 @@ def represent_labels(
     array([[0.6, 0.8],
            [0. , 0. ]], dtype=float32)
     """
-    vectors = LabelVectors(X, Y, representation, weight=weight)
-    blocks = row_blocks(Y.shape[1], _LABELS_A_BLOCK)
-    found = map_shards(lambda block: vectors[slice(*block)], blocks, n_jobs=n_jobs)
-    return sparse.csr_array(sparse.vstack(found, format="csr"))
+    return LabelVectors(X, Y, representation, weight=weight, n_jobs=n_jobs).of_all()
+
+
+def _sums_in_memory(space: sparse.csr_array, n_jobs: int | None) -> int:
+    """How many labels' sums of rows on disk are in memory at once; 0 where the rows themselves are."""
+    memory = memory_apart(space, count_jobs(n_jobs))
+    return 0 if memory is None else max(1, memory // (_BYTES_A_SUM * space.shape[1]))

@@ -21,6 +21,7 @@ from tailwise.kernels.trees.chunks import Chunks
 from tailwise.kernels.trees.nodes import Below, gather_node, scratch_for
 from tailwise.memory import memory_apart
 from tailwise.parallel import count_jobs, map_shards
+from tailwise.runs import kept
 from tailwise.trees.packing import Trained, bare_nodes, join_trees, pack_nodes
 from tailwise.trees.structure import LabelTree
 from tailwise.trees.updating import Leaves
@@ -32,6 +33,8 @@ _BLOCKS = 128
 """So many blocks, about, that cost the same: enough for the last ones not to be waited for."""
 _LEAST_EDGES = 16
 """Of a block: every block scans all rows of its node, and for sixteen edges at the price of one."""
+_EDGES_A_PASS = 512
+"""The same where rows are on disk: a pass over the rows then serves them all."""
 _NOBODY = np.empty(0, np.int32)
 
 
@@ -96,6 +99,9 @@ def train_trees(
 
     # Rows on disk are copied where those of a node fit into memory, and left there otherwise.
     memory = memory_apart(X, count_jobs(n_jobs))
+    # Blocks follow from it, and processes of a run may have other memories.
+    far = kept(lambda: memory is not None)
+    least_edges = _EDGES_A_PASS if far else _LEAST_EDGES
     gathered = all_rows if memory is None else _without_values(all_rows)
 
     @cache
@@ -147,7 +153,9 @@ def train_trees(
     n_labels_of = [tree.labels_of_nodes() for tree in trees]
     is_leaf = [own == np.diff(tree.first_edge) for tree, own in zip(trees, n_labels_of, strict=True)]
     upper_blocks = _cut(
-        [part for number, own in enumerate(below) for part in _upper_parts(number, trees[number], own)], is_leaf
+        [part for number, own in enumerate(below) for part in _upper_parts(number, trees[number], own)],
+        is_leaf,
+        least_edges,
     )
     upper: list[dict[int, list[Trained]]] = [{} for _ in trees]
     for block, found in zip(upper_blocks, train(train_parts, upper_blocks, "nodes"), strict=True):
@@ -175,6 +183,7 @@ def train_trees(
             )
         ],
         is_leaf,
+        least_edges,
     )
     left = [set(np.flatnonzero(~leaf & (own > 0)).tolist()) for leaf, own in zip(is_leaf, n_labels_of, strict=True)]
     for block, found in zip(leaf_blocks, train(train_leaves, leaf_blocks, "labels"), strict=True):
@@ -265,7 +274,7 @@ def _label_parts(
             yield _Part(number, node, edges, 0.0)
 
 
-def _cut(parts: list[_Part], is_leaf: list[np.ndarray]) -> list[Block]:
+def _cut(parts: list[_Part], is_leaf: list[np.ndarray], least_edges: int) -> list[Block]:
     """Blocks of about the same cost: the same ones for every number of threads.
 
     Nodes of labels are together in runs of neighbours, which can be packed at once. Other nodes may be cut.
@@ -276,7 +285,7 @@ def _cut(parts: list[_Part], is_leaf: list[np.ndarray]) -> list[Block]:
     for part in parts:
         leaf = is_leaf[part.tree][part.node]
         if not leaf and part.cost > limit:
-            size = max(_LEAST_EDGES, int(part.edges.size * limit / part.cost))
+            size = max(least_edges, int(part.edges.size * limit / part.cost))
             pieces = np.array_split(part.edges, -(-part.edges.size // size))
             blocks += [[part._replace(edges=own, cost=part.cost * own.size / part.edges.size)] for own in pieces]
             filled = np.inf

@@ -2,7 +2,8 @@
 
 Hundreds of labels are solved together. Each pass reads the rows once, in order, and scores a block of them for sixteen
 labels after the other; what may join a working set is noted as it comes. Before labels descend, the rows of their
-working sets are copied together, in ascending order, for as many labels as there is memory for.
+working sets are copied together, in ascending order, for as many labels as there is memory for. Working sets of many
+values are visited block by block, for all their labels at once.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from tailwise.kernels.arrays import grown
 from tailwise.kernels.compilation import njit
+from tailwise.kernels.solvers.blocks import _descend_by_blocks
 from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
 from tailwise.kernels.solvers.problems import BYTES_A_VALUE
 from tailwise.kernels.solvers.svm import (
@@ -33,13 +35,13 @@ from tailwise.kernels.solvers.svm import (
     _take,
     _take_support,
 )
-from tailwise.kernels.solvers.sweeps import _copy_wanted, _descend, _Near
+from tailwise.kernels.solvers.sweeps import _copy_wanted, _count_blocks, _descend, _Near
 
-_BYTES_A_MEMBER = 20
-"""Of a working set and of what may join it: row, cost and α, row and bin."""
+_BYTES_A_MEMBER = 24
+"""Of a working set and of what may join it: row, cost, α and turn, row and bin."""
 _VALUES_A_BLOCK = 1 << 22
 _LEAST_ROOM = 1 << 16
-"""Values that are copied at once; a chunk of a working set that has more gets more."""
+"""Values that are copied at once; a block of rows that has more gets more."""
 _IDLE, _JUDGED, _DESCENDS, _SCANS = range(4)
 """What a lane waits for: a label, whether its label is solved, a descent, a scan."""
 
@@ -64,8 +66,8 @@ def solve_svm_in_passes(rows, starts, labels, options, memory):
     """As :func:`tailwise.kernels.solvers.svm.solve_svm`, for no old solutions and ``options.l1`` 0: the same bits.
 
     The values of row i are ``rows.indices[starts[i] :]`` and ``rows.data[starts[i] :]``, as many as ``rows.indptr``
-    says. About ``memory`` bytes are taken: a quarter for weights, a quarter for working sets, half for their rows. All
-    arguments are only read.
+    says. About ``memory`` bytes are taken: at most a quarter for weights, a quarter for working sets, and what is left
+    for their rows. All arguments are only read.
     """
     n_labels = labels.indptr.shape[0] - 1
     n_rows, n_features = rows.squares.shape[0], rows.features.shape[0]
@@ -85,7 +87,11 @@ def solve_svm_in_passes(rows, starts, labels, options, memory):
     sets = _make_sets(n_lanes, _NEWCOMERS)
     found = _make_found(n_lanes, 3 * _NEWCOMERS)
     waits = np.full(n_lanes, _IDLE)
-    room = max(memory // 2 // BYTES_A_VALUE, _LEAST_ROOM)
+    most = memory // 4
+    wanted = 0
+    for label in range(n_labels):
+        wanted += _bytes_of(labels, label)
+    room = max((memory - n_groups * group_bytes - min(wanted, most)) // BYTES_A_VALUE, _LEAST_ROOM)
     near = _Near(
         starts,
         np.zeros(n_rows, np.int32),
@@ -93,7 +99,6 @@ def solve_svm_in_passes(rows, starts, labels, options, memory):
         np.empty(room, np.int32),
         np.empty(room, np.float32),
     )
-    unsoft = np.zeros(0, np.float32)
     begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
     bias = np.empty(n_labels, np.float32)
     features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
@@ -128,7 +133,7 @@ def solve_svm_in_passes(rows, starts, labels, options, memory):
                     waits[at] = _DESCENDS
                 if waits[at] == _IDLE and next_label < n_labels:
                     wanted = _bytes_of(labels, next_label)
-                    if held == 0 or held + wanted <= memory // 4:
+                    if held == 0 or held + wanted <= most:
                         label = next_label
                         next_label += 1
                         held += wanted
@@ -141,7 +146,7 @@ def solve_svm_in_passes(rows, starts, labels, options, memory):
                         waits[at] = _DESCENDS
                 waiting += waits[at] == _DESCENDS
             if waiting:
-                near = _descend_some(rows, labels, groups, sets, waits, unsoft, options, near)
+                near = _descend_some(rows, labels, groups, sets, waits, options, near)
         if done == n_labels:
             return begin, count, features, values, bias, first, n_support, positions, signed
         found = _cleared(found, 3 * _room_for(np.max(groups.size)))
@@ -214,31 +219,42 @@ def _is_solved(lanes, lane, waits, options):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _descend_some(rows, labels, groups, sets, waits, unsoft, options, near):
-    """Descend lanes that wait for it, as many as have their rows copied together at once; at least one."""
+def _descend_some(rows, labels, groups, sets, waits, options, near):
+    """Descend lanes that wait for it: as many as have their rows copied together at once, at least one.
+
+    Lanes whose sets are visited by blocks come after all others, and then all of them.
+    """
     room = near.data.shape[0]
     n_groups = waits.shape[0] // LANES
     values = n_chosen = 0
     chosen = np.empty(waits.shape[0], np.int64)
     for at in range(waits.shape[0]):
-        if waits[at] == _DESCENDS:
+        if waits[at] == _DESCENDS and _count_blocks(rows, sets.rows[at], groups.size[at]) == 1:
             members, size = sets.rows[at], groups.size[at]
             more = _count_unmarked(rows, near, members, size)
             if n_chosen == 0 or values + more <= room:
                 chosen[n_chosen] = at
                 n_chosen += 1
                 values += more
-                if values <= room:
-                    for n in range(size):
-                        near.places[members[n]] = -1
-    if values <= room:
+                for n in range(size):
+                    near.places[members[n]] = -1
+    if n_chosen > 0:
+        unsoft = np.zeros(0, np.float32)
         near = _copy_wanted(rows, near, 0, near.places.shape[0])
+        for at in chosen[:n_chosen]:
+            lanes, own = _group_of(groups, at, n_groups), _sets_of(sets, at)
+            _descend(rows, lanes, at % LANES, own, unsoft, options, near)
+        near.places[:] = 0
+    else:
+        for at in range(waits.shape[0]):
+            if waits[at] == _DESCENDS:
+                chosen[n_chosen] = at
+                n_chosen += 1
+        near = _descend_by_blocks(rows, groups, sets, chosen[:n_chosen], options, near)
     for at in chosen[:n_chosen]:
-        lanes, lane, own = _group_of(groups, at, n_groups), at % LANES, _sets_of(sets, at)
-        _descend(rows, lanes, lane, own, unsoft, options, near)
-        _settle(rows, lanes, lane, own, labels.negative_costs[groups.label[at]])
+        lanes, own = _group_of(groups, at, n_groups), _sets_of(sets, at)
+        _settle(rows, lanes, at % LANES, own, labels.negative_costs[groups.label[at]])
         waits[at] = _SCANS
-    near.places[:] = 0
     return near
 
 

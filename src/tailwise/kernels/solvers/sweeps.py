@@ -1,8 +1,9 @@
 """Coordinate descent over one working set of :mod:`tailwise.kernels.solvers.svm`.
 
-A set of very many values is visited in *chunks*, ranges of rows one after the other, each in an order of its own: then
-rows that lie on disk are read in ascending order and copied together a chunk at a time, and rows in memory stay in the
-caches. How a set is cut depends on the set alone, so that rows in memory and on disk give the same bits.
+A set of many values is visited by *blocks*, ranges of rows: in every sweep in another order of the blocks, which is
+the same for all labels, and within a block in another order of its rows. So rows that lie on disk can be read a block
+at a time for all labels that descend (:mod:`tailwise.kernels.solvers.blocks`). How a set is visited depends on the rows
+and on the set, never on the memory there is: rows in memory and on disk give the same bits.
 """
 
 from __future__ import annotations
@@ -18,8 +19,12 @@ from tailwise.kernels.solvers.problems import SQUARED_HINGE
 
 _FAST = {"contract", "nsz", "reassoc", "arcp"}
 _SWEEPS = 5
+_TIMES = 4
 _LEAST = 1e-6
-_CHUNK_VALUES = 1 << 22
+_BLOCK_VALUES = 1 << 22
+"""Of a block of rows; one row may begin before the end."""
+_WHOLE_VALUES = 1 << 18
+"""Of a working set that is visited in one order, whatever the blocks."""
 _AHEAD = 3
 """A row is asked for so many rows before its turn: working sets of many rows lie outside of the caches."""
 _LINES, _A_LINE = 4, 16
@@ -49,6 +54,22 @@ class WorkingSet(NamedTuple):
     """float32: +C of a positive, -C of a negative"""
     alphas: np.ndarray
     """float32"""
+
+
+class Course(NamedTuple):
+    """Where a descent stands, between sweeps or between the blocks of one."""
+
+    order: np.ndarray
+    """(size,) int32: the members of the working set, those that are visited first, in the order of their visits"""
+    ends: np.ndarray
+    """(n_blocks + 1,) int64: ``order[ends[b] : ends[b + 1]]`` are those of the block that is visited as number b"""
+    active: np.ndarray
+    """(2,) int64: how many members this sweep visits, and how many of them stay for the next, so far"""
+    bars: np.ndarray
+    """(5,) float64: the gradients from which members are left out, high and low; the highest and the lowest of this
+    sweep so far; the error of the last"""
+    state: np.ndarray
+    """(1,) uint64: of the random order"""
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -116,9 +137,14 @@ def _descend(rows, lanes, lane, sets, unsoft, options, near):
     own = WorkingSet(sets.rows[lane, :size], sets.costs[lane, :size], sets.alphas[lane, :size])
     if options.l1 > 0:
         sum_support(rows, own, unsoft)
-    sweeps = min(_SWEEPS, options.max_sweeps) if lanes.rounds[lane] < 2 else options.max_sweeps
-    bias, error = descend(rows, own, lanes.weights[lane], unsoft, lanes.bias[lane], (sweeps, _LEAST), options, near)
+    effort = (_sweeps_of(lanes, lane, options), _LEAST)
+    bias, error = descend(rows, own, lanes.weights[lane], unsoft, lanes.bias[lane], effort, options, near)
     lanes.bias[lane], lanes.error[lane] = bias, error
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _sweeps_of(lanes, lane, options):
+    return min(_SWEEPS, options.max_sweeps) if lanes.rounds[lane] < 2 else options.max_sweeps
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -127,80 +153,118 @@ def descend(rows, own, weights, unsoft, bias, effort, options, near):
 
     ``own`` is a :class:`WorkingSet`, ``weights`` (n_features,) and ``bias`` belong to its α, and with L1 ``unsoft`` is
     what :func:`sum_support` gives, all float32; α, ``weights`` and ``unsoft`` are written. ``effort`` is how many
-    sweeps there are at most, and how far a row's gradient may be off without a step. Rows that lie far are those that
-    ``near`` has, or else copied chunk by chunk, sweep by sweep.
+    sweeps there are at most, and how far a row's gradient may be off without a step. ``near`` has copies of all rows of
+    the set, or tells that they are visited where they lie.
     """
     sweeps, least = effort
-    size = active = own.rows.shape[0]
-    order = np.arange(size)
-    n_rows = rows.squares.shape[0]
-    n_chunks = _count_chunks(rows, own.rows, size)
-    ends = np.empty(n_chunks + 1, np.int64)
-    far = near.starts.shape[0] > 0
-    together = far and size > 0 and near.places[own.rows[0]] > 0
+    size = own.rows.shape[0]
+    n_blocks = _count_blocks(rows, own.rows, size)
+    course = Course(
+        np.empty(size, np.int32),
+        np.empty(n_blocks + 1, np.int64),
+        np.empty(2, np.int64),
+        np.empty(5, np.float64),
+        np.empty(1, np.uint64),
+    )
+    _begin(course, options)
+    times = _times_of(sweeps, n_blocks)
+    how = (times, least)
+    visits, ranks = np.arange(n_blocks), np.zeros(n_blocks, np.int64)
     state = shuffle_state(options.seed)
-    error = np.inf
-    high_bar, low_bar = np.inf, -np.inf
-    for _ in range(sweeps):
-        highest, lowest = -np.inf, np.inf
-        state = shuffle(order, active, state)
-        _sort_by_chunk(order, active, own.rows, n_rows, ends)
-        active = 0
-        for chunk in range(n_chunks):
-            first, last = ends[chunk], ends[chunk + 1]
-            bars = (high_bar, low_bar, highest, lowest, bias, least)
-            if not far:
-                places = near.places
-                found = _sweep(
-                    rows,
-                    rows.indptr,
-                    rows.indices,
-                    rows.data,
-                    places,
-                    own,
-                    order,
-                    first,
-                    last,
-                    weights,
-                    unsoft,
-                    options,
-                    bars,
-                )
+    for _ in range(-(-sweeps // times)):
+        state = _next_visits(visits, ranks, state)
+        _begin_sweep(rows, own, course, ranks)
+        for number in range(n_blocks):
+            if near.starts.shape[0] > 0:
+                copies = (near.indptr, near.indices, near.data, near.places)
+                bias = _visit(rows, copies, own, course, number, weights, unsoft, bias, how, options)
             else:
-                if not together:
-                    _mark(near, own.rows, order, first, last, -1)
-                    near = _copy_wanted(rows, near, *_chunk_rows(chunk, n_chunks, n_rows))
-                found = _sweep(
-                    rows,
-                    near.indptr,
-                    near.indices,
-                    near.data,
-                    near.places,
-                    own,
-                    order,
-                    first,
-                    last,
-                    weights,
-                    unsoft,
-                    options,
-                    bars,
-                )
-                if not together:
-                    _mark(near, own.rows, order, first, last, 0)
-            last, highest, lowest, bias = found
-            for n in range(first, last):
-                order[active], order[n] = order[n], order[active]
-                active += 1
-        error = highest - lowest
-        if error <= options.tol and active == size:
+                themselves = (rows.indptr, rows.indices, rows.data, near.places)
+                bias = _visit(rows, themselves, own, course, number, weights, unsoft, bias, how, options)
+        if _end_sweep(course, options):
             break
-        if error <= options.tol:
-            active = size
-            high_bar, low_bar = np.inf, -np.inf
-        else:
-            high_bar = highest if highest > 0 else np.inf
-            low_bar = lowest if lowest < 0 else -np.inf
-    return bias, error
+    return bias, course.bars[4]
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _begin(course, options):
+    size = course.order.shape[0]
+    for n in range(size):
+        course.order[n] = n
+    course.active[0] = size
+    course.bars[0], course.bars[1], course.bars[4] = np.inf, -np.inf, np.inf
+    course.state[0] = shuffle_state(options.seed)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _next_visits(visits, ranks, state):
+    """The order of the blocks in the next sweep, the same for every label: ``ranks[visits[number]]`` is ``number``."""
+    if visits.shape[0] > 1:
+        state = shuffle(visits, visits.shape[0], state)
+        for number in range(visits.shape[0]):
+            ranks[visits[number]] = number
+    return state
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _begin_sweep(rows, own, course, ranks):
+    course.state[0] = shuffle(course.order, course.active[0], course.state[0])
+    _sort_by_block(rows, own.rows, course, ranks)
+    course.active[1] = 0
+    course.bars[2], course.bars[3] = -np.inf, np.inf
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _times_of(sweeps, n_blocks):
+    """How often the members of a block are visited before the next block is.
+
+    Several times where there are many sweeps: so far fewer of them read all rows (Yu et al. 2010).
+    """
+    return 1 if n_blocks == 1 or sweeps <= _SWEEPS else _TIMES
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _visit(rows, source, own, course, number, weights, unsoft, bias, how, options):
+    """Visit the members of one block, by its number in this sweep, in ``source``: what :func:`_sweep` needs of rows.
+
+    ``how`` is how often, and how far a gradient may be off without a step. The gradients of the first time count for
+    the sweep; the block is left as soon as they are within ``options.tol``.
+    """
+    times, least = how
+    first, last = course.ends[number], course.ends[number + 1]
+    order, active = course.order, course.active[1]
+    for time in range(times):
+        if time > 0:
+            course.state[0] = shuffle(order[first:last], last - first, course.state[0])
+        bars = (course.bars[0], course.bars[1], -np.inf, np.inf, bias, least)
+        last, highest, lowest, bias = _sweep(rows, source, own, order, first, last, weights, unsoft, options, bars)
+        if time == 0:
+            course.bars[2], course.bars[3] = max(course.bars[2], highest), min(course.bars[3], lowest)
+        if highest - lowest <= options.tol:
+            break
+    for n in range(first, last):
+        order[active], order[n] = order[n], order[active]
+        active += 1
+    course.active[1] = active
+    return bias
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _end_sweep(course, options):
+    """What the next sweep visits; True where there is none to be."""
+    size, bars = course.order.shape[0], course.bars
+    highest, lowest = bars[2], bars[3]
+    bars[4] = highest - lowest
+    course.active[0] = course.active[1]
+    if bars[4] <= options.tol:
+        if course.active[0] == size:
+            return True
+        course.active[0] = size
+        bars[0], bars[1] = np.inf, -np.inf
+    else:
+        bars[0] = highest if highest > 0 else np.inf
+        bars[1] = lowest if lowest < 0 else -np.inf
+    return False
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -225,50 +289,53 @@ def _count_values(rows, members, size):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _count_chunks(rows, members, size):
-    return 1 + _count_values(rows, members, size) // _CHUNK_VALUES
+def _count_blocks(rows, members, size):
+    return 1 if _count_values(rows, members, size) <= _WHOLE_VALUES else _blocks_of(rows)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _chunk_rows(chunk, n_chunks, n_rows):
-    """The half-open range of rows whose ``row * n_chunks // n_rows`` is ``chunk``."""
-    return (chunk * n_rows + n_chunks - 1) // n_chunks, ((chunk + 1) * n_rows + n_chunks - 1) // n_chunks
+def _blocks_of(rows):
+    return max(0, rows.indptr[-1] - 1) // _BLOCK_VALUES + 1
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _sort_by_chunk(order, active, members, n_rows, ends):
-    """Put the first ``active`` of ``order`` in the order of their chunks, which end at ``ends``; else as they were."""
-    n_chunks = ends.shape[0] - 1
+def _rows_of_block(rows, block, n_blocks):
+    """The half-open range of rows that begin in the block; empty ones after all values belong to the last."""
+    starts = rows.indptr[:-1]
+    first = np.searchsorted(starts, block * _BLOCK_VALUES)
+    return first, starts.shape[0] if block == n_blocks - 1 else np.searchsorted(starts, (block + 1) * _BLOCK_VALUES)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _sort_by_block(rows, members, course, ranks):
+    """Put the active members in the order of their blocks' ranks, ``course.ends``; within a block as they were."""
+    order, active, ends = course.order, course.active[0], course.ends
+    n_blocks = ends.shape[0] - 1
     ends[:] = 0
-    if n_chunks == 1:
+    if n_blocks == 1:
         ends[1] = active
         return
     before = order[:active].copy()
     for at in before:
-        ends[members[at] * n_chunks // n_rows + 1] += 1
-    for chunk in range(n_chunks):
-        ends[chunk + 1] += ends[chunk]
+        ends[ranks[min(rows.indptr[members[at]] // _BLOCK_VALUES, n_blocks - 1)] + 1] += 1
+    for number in range(n_blocks):
+        ends[number + 1] += ends[number]
     used = ends[:-1].copy()
     for at in before:
-        chunk = members[at] * n_chunks // n_rows
-        order[used[chunk]] = at
-        used[chunk] += 1
+        number = ranks[min(rows.indptr[members[at]] // _BLOCK_VALUES, n_blocks - 1)]
+        order[used[number]] = at
+        used[number] += 1
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _mark(near, members, order, first, last, mark):
-    for n in range(first, last):
-        near.places[members[order[n]]] = mark
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _sweep(rows, indptr, indices, data, places, own, order, first, last, weights, unsoft, options, bars):
+def _sweep(rows, source, own, order, first, last, weights, unsoft, options, bars):
     """Visit ``order[first:last]`` once, those that shrink put behind the others.
 
-    Rows are those of ``indptr``, ``indices`` and ``data``, by ``places`` unless that is empty. ``bars`` are the bounds
-    of a gradient to shrink by, its highest and lowest so far, the bias, and how far off a gradient may be. Returns the
-    new ``last``, highest and lowest gradient and bias.
+    Rows are those of ``source``: indptr, indices and data, by their places there unless these are empty. ``bars`` are
+    the bounds of a gradient to shrink by, its highest and lowest so far, the bias, and how far off a gradient may be.
+    Returns the new ``last``, highest and lowest gradient and bias.
     """
+    indptr, indices, data, places = source
     high_bar, low_bar, highest, lowest, bias, least = bars
     scale_squared = np.float32(options.bias_scale * options.bias_scale)
     squared = options.loss == SQUARED_HINGE
