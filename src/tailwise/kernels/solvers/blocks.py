@@ -20,6 +20,7 @@ from tailwise.kernels.solvers.sweeps import (
     _blocks_of,
     _copy_wanted,
     _end_sweep,
+    _most_of,
     _next_visits,
     _rows_of_block,
     _sweeps_of,
@@ -77,8 +78,8 @@ def _descend_by_blocks(rows, groups, sets, chosen, options, near):
         for n in range(n_chosen):
             if going[n]:
                 course = Course(order[first[n] : first[n + 1]], ends[n], active[n], bars[n], states[n])
-                solved, most = _end_sweep(course, options), _sweeps_of(groups, chosen[n], options)
-                going[n] = not solved and sweep < -(-most // _times_of(most, n_blocks))
+                most = _most_of(_sweeps_of(groups, chosen[n], options), n_blocks)
+                going[n] = not _end_sweep(course, options) and sweep < most
                 groups.error[chosen[n]] = bars[n, 4]
     near.places[:] = 0
     return near

@@ -167,11 +167,10 @@ def descend(rows, own, weights, unsoft, bias, effort, options, near):
         np.empty(1, np.uint64),
     )
     _begin(course, options)
-    times = _times_of(sweeps, n_blocks)
-    how = (times, least)
+    how = (_times_of(sweeps, n_blocks), least)
     visits, ranks = np.arange(n_blocks), np.zeros(n_blocks, np.int64)
     state = shuffle_state(options.seed)
-    for _ in range(-(-sweeps // times)):
+    for _ in range(_most_of(sweeps, n_blocks)):
         state = _next_visits(visits, ranks, state)
         _begin_sweep(rows, own, course, ranks)
         for number in range(n_blocks):
@@ -221,6 +220,12 @@ def _times_of(sweeps, n_blocks):
     Several times where there are many sweeps: so far fewer of them read all rows (Yu et al. 2010).
     """
     return 1 if n_blocks == 1 or sweeps <= _SWEEPS else _TIMES
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _most_of(sweeps, n_blocks):
+    """How many sweeps there are at most: few by blocks, after which a scan serves all labels again."""
+    return sweeps if n_blocks == 1 else min(sweeps, _SWEEPS)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
