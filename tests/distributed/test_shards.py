@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from tailwise.distributed.shards import read_shard, shard_digest, write_shard
+from tailwise.distributed.shards import is_sound, read_shard, shard_digest, write_shard
 from tailwise.errors import InvalidInput, ModelFileError
 from tailwise.topk import TopK
 
@@ -43,6 +43,8 @@ VALUES = [
 def test_what_is_written_comes_back(value, tmp_path):
     digest = write_shard(tmp_path / "a.shard", value, FACTS)
     assert_equal(read_shard(tmp_path / "a.shard", FACTS), value)
+    assert is_sound(tmp_path / "a.shard")
+    assert_equal(read_shard(tmp_path / "a.shard", FACTS, sound=True), value)
     whole = (tmp_path / "a.shard").read_bytes()
     assert digest == shard_digest(tmp_path / "a.shard") == hashlib.sha256(whole[:-32]).hexdigest()
 
@@ -65,6 +67,7 @@ def test_a_changed_byte_is_refused(at, change, tmp_path_factory):
     data = bytearray(path.read_bytes())
     data[int(at * len(data))] ^= change
     path.write_bytes(data)
+    assert not is_sound(path)
     with pytest.raises(ModelFileError, match="is no piece of this run"):
         read_shard(path, FACTS)
 
@@ -73,6 +76,7 @@ def test_a_changed_byte_is_refused(at, change, tmp_path_factory):
 def test_a_torn_file_is_refused(size, tmp_path):
     write_shard(tmp_path / "a", [np.arange(20)], FACTS)
     (tmp_path / "a").write_bytes((tmp_path / "a").read_bytes()[:size])
+    assert not is_sound(tmp_path / "a") and not is_sound(tmp_path / "b")
     with pytest.raises(ModelFileError):
         read_shard(tmp_path / "a", FACTS)
 
