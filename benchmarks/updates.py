@@ -111,7 +111,8 @@ def tibkat(name: str, n_steps: int) -> Iterator[Step]:
 
     def fit(n: int) -> Tagger:
         part = rows.take(order[:n])
-        tagger = Tagger(make_model(name, n_jobs=1, random_state=0), keep_training_data=True)
+        # Calibration would fit further models, and what it learnt out of fold stays in an update.
+        tagger = Tagger(make_model(name, n_jobs=1, random_state=0), calibrate=False, keep_training_data=True)
         return tagger.fit(part.rows, part.Y, label_ids=part.label_ids)
 
     whole = rows.take(order)

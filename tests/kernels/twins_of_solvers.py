@@ -87,7 +87,7 @@ def resumed(draw, problem):
 
 @st.composite
 def standing(draw, problem):
-    """The problem with any α for some rows, of either sign, and all rows as candidates: it has the same optimum."""
+    """The problem with any α for some rows, of either sign; a look at all rows, or at all others, finds its optimum."""
     rows, labels, options = draw(problem)
     rng = draw(generators())
     n_labels, n_rows = labels.indptr.size - 1, rows.squares.size
@@ -95,8 +95,10 @@ def standing(draw, problem):
     indptr = np.append(0, np.cumsum([own.size for own in held]))
     positions = np.concatenate(held).astype(np.int32)
     support = frozen(Support(indptr, positions, rng.normal(size=positions.size).astype(np.float32)))
-    everyone = np.tile(np.arange(n_rows, dtype=np.int32), n_labels)
-    state = Standing(support, np.arange(n_labels + 1) * n_rows, everyone, 2000)
+    among = np.arange(n_rows, dtype=np.int32)
+    if n_labels == 1 and draw(st.booleans()):
+        among = np.setdiff1d(among, positions).astype(np.int32)
+    state = Standing(support, among, np.ones(n_labels, np.bool_), 300)
     return rows, labels, frozen(state), options
 
 
@@ -144,42 +146,6 @@ def sums_of_support(draw):
 def naive_sum_of_support(rows, own, total):
     X = dense(rows, rows.features.size)
     total[:] = (np.sign(own.costs) * own.alphas) @ X[own.rows]
-
-
-@st.composite
-def looks(draw):
-    """Scores that are exact, so that none is above the floor by rounding; some places that are not asked for."""
-    X, Y = draw(rows_and_labels((1, 12), (1, 6), (1, 20)))
-    rng = draw(generators())
-    n_rows, n_features, n_labels = X.shape[0], X.shape[1], Y.shape[1]
-    X = sparse.csr_array((rng.integers(1, 4, X.nnz).astype(np.float32), X.indices, X.indptr), shape=X.shape)
-    W = rng.integers(-2, 3, (n_labels, n_features)).astype(np.float32)
-    bias = np.where(rng.random(n_labels) < 0.2, -np.inf, rng.integers(-3, 2, n_labels)).astype(np.float32)
-    by_label = csr_parts(sparse.csr_array(W))
-    weights = Start(by_label.indptr, by_label.indices, by_label.data, bias, np.zeros(n_labels, np.int64))
-    positions = np.flatnonzero(rng.random(n_rows) < 0.7).astype(np.int32)
-    held = [np.flatnonzero(rng.random(positions.size) < 0.2) for _ in range(n_labels)]
-    places = np.concatenate(held).astype(np.int32)
-    others = Support(np.append(0, np.cumsum([own.size for own in held])), places, np.empty(0, np.float32))
-    rows = pack_rows(csr_parts(X), n_features)
-    return rows, positions, frozen(weights), frozen(others), np.float32(-0.5), draw(st.sampled_from([0, 1, 3, 99]))
-
-
-def naive_rows_above(rows, positions, weights, others, floor, most):
-    """Scores are whole numbers and the floor lies between, so that a bin of scores is one number."""
-    X = dense(rows, rows.features.size)[positions]
-    first, found = [0], []
-    for label, (a, b) in enumerate(pairwise(weights.indptr)):
-        w = np.zeros(X.shape[1])
-        w[weights.features[a:b]] = weights.values[a:b]
-        scores = X @ w + weights.bias[label]
-        scores[others.positions[others.indptr[label] : others.indptr[label + 1]]] = -np.inf
-        bar = floor
-        while (scores > bar).sum() > most and bar < floor + 4:
-            bar += 1
-        found += positions[scores > bar].tolist()
-        first.append(len(found))
-    return np.array(first), np.array(found, np.int32)
 
 
 def each_label(rows, labels):
@@ -353,7 +319,6 @@ TWINS = {
         atol=1e-3,
         examples=12,
     ),
-    resuming.rows_above: Twin(naive_rows_above, looks(), examples=40),
     sweeps.descend: Twin(
         best_of_working_set,
         working_sets(problems([SQUARED_HINGE, HINGE]) | problems([HINGE], l1=(0.3,))),

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 from naive import sparse as naive
 from naive.twins import Twin
+from scipy import sparse
 from strategies import generators, sparse_rows
 
 from tailwise.kernels import random
@@ -52,6 +53,16 @@ def compressed_rows(draw):
     if changed.size and draw(st.booleans()):
         changed[draw(st.integers(0, changed.size - 1))] = draw(st.integers(-2, 9))
     return *parts, matrix.shape[1]
+
+
+@st.composite
+def old_and_new(draw):
+    """Weights by feature before and after: more features or as many, columns that stay, and others that are new."""
+    old, new = draw(sparse_rows((1, 6), (1, 9))), draw(sparse_rows((6, 8), (9, 9)))
+    stays = draw(generators()).random(old.shape[1]) < 0.5
+    moved = new.toarray()
+    moved[:, : stays.size][:, stays] = 0
+    return csr.csr_parts(old), csr.csr_parts(sparse.csr_array(moved)), stays
 
 
 @st.composite
@@ -237,6 +248,13 @@ TWINS = {
             sorted(zip(result[1][a:b], result[2][a:b], strict=True)) for a, b in pairwise(result[0])
         ],
         examples=40,
+    ),
+    columns.merge_columns: Twin(
+        naive.merge_columns,
+        old_and_new(),
+        seen=lambda result, *rest: [
+            list(zip(result[1][a:b], result[2][a:b], strict=True)) for a, b in pairwise(result[0])
+        ],
     ),
     sorting.descending_key: Twin(naive.order_descending, values_with_indices(), call=order_by_keys),
     sorting.index_of: Twin(

@@ -8,10 +8,10 @@ from scipy import sparse
 
 import tailwise
 from tailwise import DiSMEC, PPDSparse, ProXML, PWDiSMEC
+from tailwise.dual_state import DualStore
 from tailwise.errors import ModelFileError
 from tailwise.kernels.solvers.problems import Support
 from tailwise.linear import one_vs_rest
-from tailwise.linear.dual_state import DualStore
 
 PARTS = [
     lambda: DiSMEC(tol=1e-4, prune=0.0),
@@ -28,9 +28,8 @@ def every_label_to_the_end(monkeypatch):
     monkeypatch.setattr("tailwise.changes.GROWTH", 0.0)
     monkeypatch.setattr(one_vs_rest, "_LITTLE", {"max_rounds": 300, "max_sweeps": 2000})
     monkeypatch.setattr(one_vs_rest, "_GROWTH", 0.0)
-    monkeypatch.setattr(one_vs_rest, "_SPREAD_OUT", 10_000)
-    monkeypatch.setattr(one_vs_rest, "_SWEEPS", 2000)
-    monkeypatch.setattr(one_vs_rest, "_SWEEPS_AFTER_A_LOOK", 2000)
+    monkeypatch.setattr(one_vs_rest, "GOING_ON", {"max_sweeps": 2000})
+    monkeypatch.setattr(one_vs_rest, "rounds_to_go", lambda n_fresh, n_known: 300)
 
 
 @pytest.mark.parametrize("keeps_dual", [True, False])

@@ -123,6 +123,18 @@ def weights_by_feature(starts, labels, keys, values, n_features):
     return [sorted(own) for own in found]
 
 
+def merge_columns(old, new, stays):
+    """Sorted (column, value) of each row."""
+    found = []
+    for row, (a, b) in enumerate(pairwise(new.indptr)):
+        own = list(zip(new.indices[a:b], new.data[a:b], strict=True))
+        if row < len(old.indptr) - 1:
+            a, b = old.indptr[row : row + 2]
+            own += [pair for pair in zip(old.indices[a:b], old.data[a:b], strict=True) if stays[pair[0]]]
+        found.append(sorted(own))
+    return found
+
+
 def order_descending(values, indices):
     """Places in the order of the value descending, then the index; 0.0 before -0.0."""
     pairs = zip(values, indices, strict=True)

@@ -5,7 +5,10 @@ import pytest
 from contracts import make_rows
 from scipy import sparse
 
+import tailwise
 from tailwise import Bonsai, Parabel
+from tailwise.errors import ModelFileError
+from tailwise.trees.explaining import unpack_node
 from tailwise.trees.updating import held_labels, read_leaves
 
 
@@ -42,3 +45,63 @@ def test_labels_without_rows_leave_and_untouched_ones_stay():
         np.testing.assert_allclose(before[tree].weights[others].toarray(), after.weights[others].toarray(), rtol=1e-6)
         np.testing.assert_array_equal(before[tree].bias[others], after.bias[others])
     assert not (model.predict_topk(X, 25).labels == 5).any()
+
+
+@pytest.mark.parametrize("make", [Bonsai, Parabel, lambda **rest: Bonsai(negatives="siblings", **rest)])
+def test_an_update_has_the_same_bits_for_any_threads_and_after_loading(make, tmp_path):
+    X, Y = make_rows(300, 60, 25)
+    first = make(n_trees=2, max_leaf=4, random_state=0, n_jobs=1).fit(X[:250], Y[:250])
+    first.save(tmp_path / "model")
+    again = tailwise.load(tmp_path / "model").set_params(n_jobs=3)
+    for model in (first, again):
+        model.update(X[250:], Y[250:], known=(X[:250], Y[:250]))
+    assert first.n_learnt_again == again.n_learnt_again > 0
+    for one, other in zip((*first.chunks_, *first.dual_), (*again.chunks_, *again.dual_), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("make", [Bonsai, Parabel])
+def test_steps_end_near_training_anew(make):
+    X, Y = make_rows(400, 60, 25)
+    model, known = make(n_trees=1, max_leaf=4, random_state=0).fit(X[:200], Y[:200]), 200
+    for now in (220, 242, 400):
+        model.update(X[known:now], Y[known:now], known=(X[:known], Y[:known]))
+        known = now
+    anew = make(n_trees=1, max_leaf=4, random_state=0).fit(X, Y)
+    found = [(np.take_along_axis(Y.toarray(), m.predict_topk(X, 3).labels, 1) > 0).mean() for m in (model, anew)]
+    assert found[0] > found[1] - 0.02
+
+
+def test_the_dual_of_every_edge_gives_its_weights_again():
+    X, Y = make_rows(300, 60, 25)
+    model = Bonsai(n_trees=2, max_leaf=5, prune=0.0, random_state=0).fit(X, Y)
+    rows, dual, chunks = model.rows_(sparse.csr_array(X)), model.dual_, model.chunks_
+    assert dual.n_rows == 300 and dual.indptr.size == chunks.target.size + 1
+    edge = 0
+    for node in range(chunks.bits.size):
+        for weights in unpack_node(chunks, node, 60).toarray():
+            own = slice(*dual.indptr[edge : edge + 2])
+            stood = rows[dual.rows[own]].T @ dual.values[own].astype(np.float32)
+            np.testing.assert_allclose(stood, weights, atol=0.02)
+            assert chunks.bias[edge] == pytest.approx(dual.values[own].astype(np.float64).sum(), abs=0.05)
+            edge += 1
+
+
+def test_what_has_no_dual_to_go_on_from_keeps_none_and_learns_all_the_same(tmp_path):
+    X, Y = make_rows(300, 60, 25)
+    for model in (
+        Bonsai(loss="logistic", random_state=0).fit(X[:250], Y[:250]),
+        Bonsai(random_state=0).fit(X[:250], Y[:250], np.full(250, 2)),
+    ):
+        assert model.dual_ is None
+        assert model.update(X[250:], Y[250:], known=(X[:250], Y[:250])).n_learnt_again > 0
+        assert model.dual_ is None, "what stayed has none"
+
+
+def test_a_dual_of_other_edges_is_refused(tmp_path):
+    X, Y = make_rows(300, 60, 25)
+    model = Bonsai(random_state=0).fit(X, Y)
+    model.dual_ = model.dual_._replace(indptr=model.dual_.indptr[:-1])
+    model.save(tmp_path / "model")
+    with pytest.raises(ModelFileError, match=r"dual_\.indptr"):
+        tailwise.load(tmp_path / "model")

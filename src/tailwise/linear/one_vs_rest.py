@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from tailwise.changes import Change, check_solved_rows, labels_to_solve, more_rows, solved_rows, widened
+from tailwise.dual_state import DualState, DualStore, check_dual
 from tailwise.errors import InvalidInput
 from tailwise.kernels.solvers.lanes import LANES
-from tailwise.kernels.solvers.problems import NO_START, Labels, Rows, Standing, Start, Support, Weights, pack_rows
-from tailwise.kernels.solvers.solve import rows_with_losses
+from tailwise.kernels.solvers.problems import NO_START, Labels, Rows, Standing, Start, Weights, pack_rows
+from tailwise.kernels.solvers.solve import GOING_ON, rounds_to_go
+from tailwise.kernels.sparse.columns import merge_columns
 from tailwise.kernels.sparse.csr import csr_parts, spread
-from tailwise.linear.dual_state import DualState, DualStore, check_dual
 from tailwise.linear.model import LinearModel
 from tailwise.linear.weight_store import WeightStore
-from tailwise.parallel import map_blocks, map_shards, row_blocks
+from tailwise.parallel import map_shards
 from tailwise.parameters import Constraint, Number
 from tailwise.ranges import Range, Ranges
 from tailwise.validation import as_rng, check_number, label_counts
@@ -27,6 +27,8 @@ from tailwise.validation import as_rng, check_number, label_counts
 _LITTLE = {"max_rounds": 3, "max_sweeps": 5}
 _BLOCKS = 128
 """So many blocks, about, that cost the same, if they may be so small."""
+_LABELS_GOING_ON, _BLOCKS_GOING_ON = 128, 32
+"""The same where labels go on, which takes little: fewer blocks, which then prepare less."""
 _ANY_LABEL = 64
 """What a label costs beside its positives, counted in these."""
 
@@ -34,13 +36,6 @@ _ANY_LABEL = 64
 _GROWTH = 0.05
 """New rows, as a share of those there were at its last look, that make a label look at all rows again: a new positive
 brings old rows like it into play, and without a look P@5 lost two points."""
-_SPREAD_OUT = 64
-"""Rows that such a label takes before it looks: without negatives of all kinds a new positive would lift its bias."""
-_NEWCOMERS = 256
-"""Rows at most that it takes from a look, those of the largest losses."""
-_SWEEPS = 1
-_SWEEPS_AFTER_A_LOOK = 1
-_LABELS_A_LOOK = 256
 
 
 class PositiveWeight(Constraint):
@@ -112,7 +107,7 @@ class OneVsRest(LinearModel):
     def _effort(self, start: Start | Standing) -> dict[str, int]:
         """Bounds on the solver's work, as options; close to the solution, where old weights are, little is enough."""
         if isinstance(start, Standing):
-            return {}  # it says itself how many sweeps
+            return GOING_ON
         return _LITTLE if start.bias.size else {"max_rounds": self._max_rounds}
 
     def _prepare(self, rows: Rows) -> Any:
@@ -160,58 +155,37 @@ class OneVsRest(LinearModel):
     def _go_on(self, change: Change, dual: DualState) -> int:
         """Labels to which a fresh row makes a difference go on from where their duals stood.
 
-        Those with new rows to speak of then look at all rows for negatives that have a loss by now.
+        Those with new rows to speak of look at all rows for negatives that have a loss by now, others at fresh ones.
         """
         n_rows, n_labels = change.Y.shape
         solved = solved_rows(self.solved_rows_, change)
-        old = self._by_label(change)
         problem = self._problem(change.X, change.Y, np.ones(n_rows))
-        losses = self._look_at(change.fresh, problem.rows, old)
-
-        moved = losses.counts > 0
-        moved[change.touched] = True
-        moved &= self.label_counts_ > 0
-        is_new = np.isneginf(old.bias)
-        grown = np.zeros(n_labels, bool)
+        touched, grown = np.zeros(n_labels, bool), np.zeros(n_labels, bool)
+        touched[change.touched] = True
         grown[labels_to_solve(change, solved, _GROWTH)] = True
-        spread_out = np.unique(np.linspace(0, n_rows - 1, _SPREAD_OUT).astype(np.int32))
+        has_rows = self.label_counts_ > 0
+        is_new = np.append(np.isneginf(self.bias_), np.ones(n_labels - self.bias_.size, bool))
+        rounds = rounds_to_go(change.fresh.size, change.n_known)
 
-        def go_on(block: np.ndarray, own: Labels) -> Weights:
-            standing = Standing(dual.of(block), *losses.of(block), _SWEEPS)
-            return self._solve(problem.rows, own, problem.seed, problem.prepared, standing)
+        def going_on(among: np.ndarray) -> Callable[[np.ndarray, Labels], Weights]:
+            def go_on(block: np.ndarray, own: Labels) -> Weights:
+                standing = Standing(dual.of(block), among, touched[block], rounds)
+                return self._solve(problem.rows, own, problem.seed, problem.prepared, standing)
 
-        def look_and_go_on(block: np.ndarray, own: Labels) -> Weights:
-            # Rows from everywhere hold the bias down until the look tells which ones matter.
-            standing = Standing(dual.of(block), *losses.of(block, spread_out), _SWEEPS)
-            now = self._solve(problem.rows, own, problem.seed, problem.prepared, standing)
-            assert now.support is not None
-            start, members = Start(*now[:4], np.empty(0, np.int64)), _members(now.support, own)
-            found = rows_with_losses(problem.rows, start, self.tol, beside=members, most=_NEWCOMERS)
-            standing = Standing(now.support, *found, _SWEEPS_AFTER_A_LOOK)
-            return self._solve(problem.rows, own, problem.seed, problem.prepared, standing)
+            return go_on
 
         store = _Store(change.X.shape, n_labels)
-        kept = np.flatnonzero(~moved & (self.label_counts_ > 0))
-        store.add(kept, Weights(*old.start(kept)[:4], dual.of(kept)))
         description = f"Updating {type(self).__name__}"
-        self._solve_labels(problem, np.flatnonzero(moved & is_new), store, description)
-        self._solve_labels(problem, np.flatnonzero(moved & ~is_new & grown), store, description, look_and_go_on)
-        self._solve_labels(problem, np.flatnonzero(moved & ~is_new & ~grown), store, description, go_on)
-        self.weights_, self.bias_, self.dual_ = store.finish()
+        self._solve_labels(problem, np.flatnonzero(has_rows & is_new), store, description)
+        look = going_on(np.arange(n_rows, dtype=np.int32))
+        self._solve_labels(problem, np.flatnonzero(has_rows & ~is_new & grown), store, description, look)
+        go_on = going_on(change.fresh.astype(np.int32))
+        self._solve_labels(problem, np.flatnonzero(has_rows & ~is_new & ~grown), store, description, go_on)
+        kept = np.flatnonzero(has_rows & ~store.solved)
+        self.weights_, self.bias_, self.dual_ = store.finish_beside(kept, self.weights_, self.bias_, dual)
         solved[grown] = n_rows
         self.solved_rows_ = solved
-        return int(moved.sum())
-
-    def _look_at(self, fresh: np.ndarray, rows: Rows, old: _Old) -> _Losses:
-        """Which of the ``fresh`` rows have a loss that is no rounding, as a negative of each label."""
-        blocks = row_blocks(old.bias.size, _LABELS_A_LOOK)
-
-        def look(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-            return rows_with_losses(rows, old.start(np.arange(*block)), self.tol, among=fresh)
-
-        found = map_blocks(look, blocks, n_jobs=self.n_jobs)
-        counts = np.concatenate([np.diff(first) for first, _ in found])
-        return _Losses(np.cumsum(counts) - counts, counts, np.concatenate([own for _, own in found]))
+        return int(has_rows.sum()) - kept.size
 
     def _solve_again(self, change: Change) -> int:
         """Labels with new rows to speak of are solved from their old weights, by scans of all rows."""
@@ -266,7 +240,10 @@ class OneVsRest(LinearModel):
         counts = np.diff(problem.by_label.indptr)
         order = labels[np.argsort(-counts[labels], kind="stable")]
         costs = counts + _ANY_LABEL
-        blocks = self._blocks(order, costs[order], problem.prepared)
+        if solve is None:
+            blocks = self._blocks(order, costs[order], problem.prepared)
+        else:
+            blocks = _cut(order, costs[order], _LABELS_GOING_ON, _BLOCKS_GOING_ON)
 
         def solve_block(block: np.ndarray) -> Weights:
             own = _labels_of(problem.by_label, block, problem.costs, self.C_, problem.weight)
@@ -296,23 +273,42 @@ class _Store:
     def __init__(self, shape: tuple[int, int], n_labels: int) -> None:
         self._weights = WeightStore(shape[1], n_labels)
         self._duals = DualStore(shape[0], n_labels)
+        self.solved = np.zeros(n_labels, bool)
+        """(n_labels,): those that were added"""
 
     def add(self, labels: np.ndarray, solved: Weights) -> None:
+        if solved.moved is not None and not solved.moved.all():
+            labels, solved = labels[solved.moved], solved.those_that_moved()
         if labels.size:
+            self.solved[labels] = True
             self._weights.add(labels, solved)
             self._duals.add(labels, solved.support)
 
     def finish(self) -> tuple[sparse.csr_array, np.ndarray, DualState | None]:
         return *self._weights.finish(), self._duals.finish()
 
+    def finish_beside(
+        self, kept: np.ndarray, old: sparse.csr_array, old_bias: np.ndarray, dual: DualState
+    ) -> tuple[sparse.csr_array, np.ndarray, DualState | None]:
+        """As :meth:`finish`, with what the labels ``kept`` have had."""
+        self._duals.add(kept, dual.of(kept))
+        new, bias, duals = self.finish()
+        bias[kept] = old_bias[kept]
+        stays = np.zeros(old.shape[1], bool)
+        stays[kept] = True
+        indptr, labels, values = merge_columns(csr_parts(old), csr_parts(new), stays)
+        if labels.size < 2**31:
+            indptr = indptr.astype(np.int32)
+        return sparse.csr_array((values, labels, indptr), shape=new.shape), bias, duals
 
-def _cut(order: np.ndarray, costs: np.ndarray, most: int) -> list[np.ndarray]:
+
+def _cut(order: np.ndarray, costs: np.ndarray, most: int, n_blocks: int = _BLOCKS) -> list[np.ndarray]:
     """Blocks of at most ``most`` labels; of sixteen, which one scan serves, where these are dear.
 
     >>> [block.size for block in _cut(np.arange(80), np.repeat([9, 1], [16, 64]), 64)]
     [16, 16, 16, 16, 16]
     """
-    limit = costs.sum() / _BLOCKS
+    limit = costs.sum() / n_blocks
     blocks, start = [], 0
     while start < order.size:
         size = most
@@ -334,23 +330,6 @@ class _Problem(NamedTuple):
     prepared: Any
 
 
-class _Losses(NamedTuple):
-    """For each label the fresh rows that have a loss: where they begin, how many, and which."""
-
-    first: np.ndarray
-    counts: np.ndarray
-    rows: np.ndarray
-
-    def of(self, block: np.ndarray, others: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Those of the labels in ``block``, with ``others`` among them: where each label's begin, and the rows."""
-        first, take = spread(self.first[block], self.counts[block])
-        own = self.rows[take]
-        if others is None:
-            return first, own
-        joined = [np.union1d(own[a:b], others) for a, b in pairwise(first)]
-        return np.append(0, np.cumsum([rows.size for rows in joined])), np.concatenate(joined)
-
-
 class _Old(NamedTuple):
     """The weights that labels had before an update: CSR (n_labels, n_features), biases, -inf for new labels."""
 
@@ -361,16 +340,6 @@ class _Old(NamedTuple):
         own = sparse.csr_array(self.weights[block])
         own.sort_indices()
         return Start(own.indptr, own.indices, own.data, self.bias[block], np.zeros(block.size, np.int64))
-
-
-def _members(support: Support, labels: Labels) -> Support:
-    """The support vectors and the positives of each label, in no order, some of them twice."""
-    sizes = np.diff(support.indptr), np.diff(labels.indptr)
-    indptr = support.indptr + labels.indptr
-    rows = np.empty(indptr[-1], np.int32)
-    rows[spread(indptr[:-1], sizes[0])[1]] = support.positions
-    rows[spread(indptr[:-1] + sizes[0], sizes[1])[1]] = labels.positions
-    return Support(indptr, rows, np.empty(0, np.float32))
 
 
 def _labels_of(

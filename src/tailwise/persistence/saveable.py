@@ -13,6 +13,7 @@ _MOVED = {
     "tailwise.data.text_features": "tailwise.text.features",
     "tailwise.data.sequences": "tailwise.text.sequences",
     "tailwise.tagger": "tailwise.text.tagger",
+    "tailwise.linear.dual_state": "tailwise.dual_state",
 }
 """Where the classes of modules are now that folders name by an older place."""
 

@@ -11,16 +11,29 @@ from scipy import sparse
 
 from tailwise.base import TopK, XMCModel
 from tailwise.changes import Change, check_solved_rows, labels_to_solve, solved_rows
+from tailwise.dual_state import DualState, DualStore, check_dual
 from tailwise.explanation import Explanation, Part, margin_explanation, not_ranked
-from tailwise.kernels.solvers.problems import LOGISTIC, SQUARED_HINGE, Options
-from tailwise.kernels.solvers.solve import DEFAULT_C, solve_block
+from tailwise.kernels.solvers.problems import (
+    LOGISTIC,
+    NO_START,
+    SQUARED_HINGE,
+    FarRows,
+    Labels,
+    Options,
+    Rows,
+    Standing,
+    Start,
+    Weights,
+)
+from tailwise.kernels.solvers.solve import DEFAULT_C, GOING_ON, rounds_to_go, solve_block
 from tailwise.kernels.trees.chunks import Chunks
 from tailwise.parameters import Choice, Constraint, Flag, Integer, Number, OrNone
 from tailwise.propensity import WEIGHTING, PropensityLike
 from tailwise.ranges import OneOf, Range, Ranges
-from tailwise.rows import AS_THEY_ARE, UNIT_LENGTH, RowView, unit_rows
+from tailwise.rows import AS_THEY_ARE, UNIT_LENGTH, RowView, few_rows, unit_rows
 from tailwise.trees.checks import check_chunks
 from tailwise.trees.explaining import path_to, unpack_labels, unpack_node
+from tailwise.trees.going_on import GoingOn, edges_before
 from tailwise.trees.searching import find_labels, find_visitors
 from tailwise.trees.structure import LabelTree, tree_from_user
 from tailwise.trees.training import Planted, train_trees
@@ -41,15 +54,19 @@ EFFORT: dict[str, dict[str, Any]] = {
 """Bounds on the solver's work: in the upper nodes most rows are support vectors, and more work gains nothing there."""
 
 
+_GROWTH = 0.05
+"""New rows, as a share of those there were at its last look, that make a label look at all rows of its node."""
+
+
 class LabelTreeModel(XMCModel):
     """Linear classifiers at the edges of trees over labels; a subclass says how trees are grown.
 
     The probability of a label is that of its own edge times those of the edges above it to the power of
     ``path_weight_``, averaged over trees. An edge's margin ``s = w·x + b`` becomes the probability
     ``exp(-max(0, 1 - s)²)`` (squared hinge) or ``1/(1 + e^-s)`` (logistic). Prediction follows the ``beam`` most
-    probable nodes of each depth. An update solves the edges between nodes, which are few, and those of labels that have
-    new rows to speak of or rows that changed; a new label hangs beside the one whose mean
-    row is nearest.
+    probable nodes of each depth. An update goes on where the dual of each edge stood; labels at nodes that no new row
+    comes to keep their bits, and a new label hangs beside the one whose mean row is nearest. Where no dual is kept, it
+    solves the edges between nodes, and labels that have new rows to speak of or rows that changed.
     """
 
     _parameters = {
@@ -84,6 +101,8 @@ class LabelTreeModel(XMCModel):
     chunks_: Chunks
     path_weight_: float
     solved_rows_: np.ndarray | None = None
+    dual_: DualState | None = None
+    """Where the dual of every edge stands; None for the logistic loss and after training with weights of rows."""
 
     @abstractmethod
     def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray, seeds: list[int]) -> list[LabelTree]:
@@ -100,6 +119,7 @@ class LabelTreeModel(XMCModel):
         return UNIT_LENGTH if self.normalize else AS_THEY_ARE
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+        weighted = weight is not None
         weight = np.ones(X.shape[0]) if weight is None else weight
         if self.tree is None:
             seeds = as_rng(self.random_state).integers(2**31, size=self.n_trees).tolist()
@@ -108,22 +128,51 @@ class LabelTreeModel(XMCModel):
             trees = [tree_from_user(self.tree, label_counts(Y))]
         self.path_weight_ = PATH_WEIGHTS[self.negatives]
         self.solved_rows_ = None
-        self.chunks_ = self._train(X, Y, weight, trees, [None] * len(trees))
+        self.chunks_, self.dual_ = self._train(X, Y, weight, trees, [None] * len(trees))
+        if weighted:
+            # Rows of weight 0 were left out, and whoever updates numbers them all.
+            self.dual_ = None
 
     def _update(self, change: Change) -> int:
         n_labels, n_trees = change.Y.shape[1], self.chunks_.roots.size
         solved = solved_rows(self.solved_rows_, change)
-        again = labels_to_solve(change, solved)
+        going_on = self.dual_ is not None and self.dual_.n_rows == change.n_known
+        again = labels_to_solve(change, solved, _GROWTH if going_on else None)
         held = held_labels(self.chunks_, 0, n_labels)
         beside = neighbours(change.X if self.normalize else unit_rows(change.X), change.Y, held, self.n_jobs)
         trees = [regrow(self.chunks_, tree, beside, self.label_counts_) for tree in range(n_trees)]
         chosen = np.zeros(n_labels, bool)
         chosen[again] = True
         old = [read_leaves(self.chunks_, tree, chosen, change.X.shape[1]) for tree in range(n_trees)]
-        self.chunks_ = self._train(change.X, change.Y, np.ones(change.Y.shape[0]), trees, old)
+        moved = np.zeros(n_labels, bool)
+        going = []
+        if going_on:
+            both = zip(trees, old, strict=True)
+            going = [self._going_on(change, number, tree, own, moved) for number, (tree, own) in enumerate(both)]
+        weight = np.ones(change.Y.shape[0])
+        fresh = change.fresh if going_on else None
+        self.chunks_, self.dual_ = self._train(change.X, change.Y, weight, trees, old, going, fresh)
         solved[again] = change.Y.shape[0]
         self.solved_rows_ = solved
-        return again.size
+        return int(moved.sum()) if going_on else again.size
+
+    def _going_on(self, change: Change, number: int, tree: LabelTree, leaves: Leaves, moved: np.ndarray) -> GoingOn:
+        """How the edges of ``tree`` go on; those to nodes, and to labels with new rows to speak of, look at all."""
+        assert self.dual_ is not None
+        fresh, touched = np.zeros(change.Y.shape[0], bool), np.zeros(change.Y.shape[1], bool)
+        fresh[change.fresh], touched[change.touched] = True, True
+        label = np.where(tree.target < 0, ~tree.target, -1).astype(np.int64)
+        return GoingOn(
+            self.dual_,
+            edges_before(self.chunks_, number, tree, change.Y.shape[1]),
+            np.where(label < 0, True, leaves.again[label]),
+            np.where(label < 0, True, touched[label]),
+            fresh,
+            leaves,
+            label,
+            rounds_to_go(change.fresh.size, change.n_known),
+            moved,
+        )
 
     def _train(
         self,
@@ -132,37 +181,52 @@ class LabelTreeModel(XMCModel):
         weight: np.ndarray,
         trees: list[LabelTree],
         old: Sequence[Leaves | None],
-    ) -> Chunks:
-        """The classifiers of ``trees``, but for those of labels that stay as they are in ``old``."""
+        going: Sequence[GoingOn | None] = (),
+        fresh: np.ndarray | None = None,
+    ) -> tuple[Chunks, DualState | None]:
+        """The classifiers of ``trees``, but for those of labels that stay as they are in ``old``, and their duals.
+
+        Where these go on from their duals, ``fresh`` rows alone look for their nodes: others are known by their α.
+        """
         C = self._cost()
         label_costs = C * leaf_costs(self.weighting, self.propensity, Y, weight)
         options = Options(loss=self.loss, tol=self.tol, prune=self.prune, **EFFORT[self.loss])
         planted = []
-        for tree, leaves in zip(trees, old, strict=True):
+        for tree, leaves, goes in zip(trees, old, going or [None] * len(trees), strict=True):
             at_label = tree.target < 0
             positive = np.full(tree.target.size, C)
             positive[at_label] = label_costs[~tree.target[at_label]]
-            planted.append(Planted(tree, positive, np.full(tree.target.size, C), leaves))
+            planted.append(Planted(tree, positive, np.full(tree.target.size, C), leaves, goes))
 
         def visit(upper: list[Chunks]) -> list[sparse.csr_array]:
-            return find_visitors(upper, trees, X, LOSSES[self.loss], int(self.beam), n_jobs=self.n_jobs)
+            rows = X if fresh is None else few_rows(X, fresh)
+            found = find_visitors(upper, trees, rows, LOSSES[self.loss], int(self.beam), n_jobs=self.n_jobs)
+            return found if fresh is None else [_among_all(own, fresh, X.shape[0]) for own in found]
 
-        return train_trees(
+        def solve(rows: Rows | FarRows, labels: Labels, start: Start | Standing = NO_START) -> Weights:
+            effort = GOING_ON if isinstance(start, Standing) else {}
+            return solve_block(rows, labels, options._replace(**effort), start)
+
+        duals = DualStore(X.shape[0], sum(tree.target.size for tree in trees))
+        trained = train_trees(
             X,
             Y,
             planted,
-            lambda rows, labels: solve_block(rows, labels, options)._replace(support=None),
+            solve,
             weight=weight,
             visit=visit if self.negatives == "beam" else None,
+            duals=duals,
             n_jobs=self.n_jobs,
             description=f"Training {type(self).__name__}",
         )
+        return trained, duals.finish()
 
     def _check_state(self) -> None:
         super()._check_state()
         check_chunks(self.chunks_, self._n_seen, self.n_labels_)
         check_number("path_weight_", self.path_weight_, low=0)
         check_solved_rows(self.solved_rows_, self.n_labels_)
+        check_dual(self.dual_, self.chunks_.target.size)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         check_number("beam", self.beam, integer=True, low=1)
@@ -204,6 +268,12 @@ class LabelTreeModel(XMCModel):
             value = share * _log_probability(margin.score, self.loss)
             parts.append(Part(f"log-probability of {name}", value, of=margin))
         return Explanation.sum_of(label, parts)
+
+
+def _among_all(visitors: sparse.csr_array, rows: np.ndarray, n_rows: int) -> sparse.csr_array:
+    """The same of all rows, of which ``visitors`` has those of ``rows``."""
+    indices = rows[visitors.indices].astype(np.int32)
+    return sparse.csr_array((visitors.data, indices, visitors.indptr), shape=(visitors.shape[0], n_rows))
 
 
 def _log_probability(margin: float, loss: str) -> float:

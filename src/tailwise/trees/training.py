@@ -14,19 +14,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from tailwise.dual_state import DualStore
 from tailwise.kernels.arrays import frozen
-from tailwise.kernels.solvers.problems import FarRows, Labels, Rows, Weights, pack_rows
+from tailwise.kernels.solvers.problems import Labels, Rows, Support, Weights, pack_rows
 from tailwise.kernels.sparse.csr import Csr, csr_parts
 from tailwise.kernels.trees.chunks import Chunks
 from tailwise.kernels.trees.nodes import Below, gather_node, scratch_for
 from tailwise.memory import memory_apart
 from tailwise.parallel import count_jobs, map_shards
 from tailwise.runs import kept
+from tailwise.trees.going_on import GoingOn, in_rows_of_all
 from tailwise.trees.packing import Trained, bare_nodes, join_trees, pack_nodes
 from tailwise.trees.structure import LabelTree
 from tailwise.trees.updating import Leaves
 
-Solve = Callable[[Rows | FarRows, Labels], Weights]
+Solve = Callable[..., Weights]
+"""Of rows and labels, and where an update goes on."""
 Visit = Callable[[list[Chunks]], list[sparse.csr_array]]
 
 _BLOCKS = 128
@@ -48,6 +51,8 @@ class Planted(NamedTuple):
     """(n_edges,): C of its negatives"""
     old: Leaves | None = None
     """edges to labels that stay as they are"""
+    going_on: GoingOn | None = None
+    """how edges go on from where their duals stood; None where they are solved from the start"""
 
 
 class _Part(NamedTuple):
@@ -80,6 +85,7 @@ def train_trees(
     *,
     weight: np.ndarray | None = None,
     visit: Visit | None = None,
+    duals: DualStore | None = None,
     n_jobs: int | None = None,
     description: str = "",
 ) -> Chunks:
@@ -88,7 +94,8 @@ def train_trees(
     An edge's positives are the rows with a label below the edge, its negatives the other rows with a label below its
     node. ``visit``, if given, gets the classifiers of the edges between nodes and returns for each tree a CSR
     (n_nodes, n_samples) of the rows that a search brings to each node: the edges to labels have these as negatives too.
-    Costs are times the row's ``weight``, if given. Memory: the result twice, and the rows of one node a thread.
+    Costs are times the row's ``weight``, if given. ``duals``, if given, takes where the dual of every edge stands, the
+    trees' edges one after the other. Memory: the result twice, and the rows of one node a thread.
     """
     all_rows, n_features = csr_parts(X), X.shape[1]
     counted = np.ones(X.shape[0]) if weight is None else np.asarray(weight, np.float64)
@@ -115,22 +122,36 @@ def train_trees(
             first, last = trees[part.tree].edges(part.node)
             span = (int(below[part.tree].start[first]), int(below[part.tree].stop[last - 1]))
             came = _NOBODY if visitors is None else _visitors_of(visitors[part.tree], part.node)
+            going = planted[part.tree].going_on
+            if going is not None and visitors is not None:
+                came = np.union1d(came, going.members(part.edges)).astype(np.int32)
             n, rows, labels = gather_node(gathered, below[part.tree], span, part.edges, came, scratch)
             if memory is not None:
                 problem = pack_rows(all_rows, n_features, *_far_rows(below[part.tree], span, came), memory)
             else:
                 problem = whole() if n == X.shape[0] else frozen(Rows(*rows))
-            solved.append(solve(problem, Labels(*labels)))
+            if duals is None:
+                solved.append(solve(problem, Labels(*labels)))
+                continue
+            here = _rows_of(below[part.tree], span, came)
+            if going is None:
+                found = solve(problem, Labels(*labels))
+            else:
+                found = going.solve(problem, Labels(*labels), part.edges, here, solve)
+            solved.append(in_rows_of_all(found, here))
         return solved
 
-    def finish(part: _Part, weights: Weights) -> Chunks | Weights:
+    def finish(part: _Part, weights: Weights) -> tuple[Chunks, Support | None] | Weights:
         """The node with its edges to nodes; the weights alone where others have the rest of its edges to labels."""
-        own = [(part.edges, weights), *_staying(planted[part.tree], part.node)]
+        own = [(part.edges, weights), *_staying(planted[part.tree], part.node, chosen[part.tree])]
         if sum(edges.size for edges, _ in own) < n_labels_of[part.tree][part.node]:
             return weights
-        return pack_nodes(trees[part.tree], [upper[part.tree][part.node] + own], n_features)
+        node = pack_nodes(trees[part.tree], [upper[part.tree][part.node] + own], n_features)
+        return node, None if duals is None else weights.support
 
-    def train_leaves(block: Block) -> Chunks | list[Chunks | Weights]:
+    def train_leaves(
+        block: Block,
+    ) -> tuple[Chunks, list[Support | None]] | list[tuple[Chunks, Support | None] | Weights]:
         """Nodes are packed where they were trained."""
         tree = block[0].tree
         if not is_leaf[tree][block[0].node]:
@@ -138,8 +159,10 @@ def train_trees(
         some = [part for part in block if part.edges.size]
         solved = dict(zip((part.node for part in some), train_parts(some), strict=True))
         nodes = ([(part.edges, solved[part.node])] if part.edges.size else [] for part in block)
-        stays = (_staying(planted[tree], part.node) for part in block)
-        return pack_nodes(trees[tree], (own + kept for own, kept in zip(nodes, stays, strict=True)), n_features)
+        stays = (_staying(planted[tree], part.node, chosen[tree]) for part in block)
+        every = (own + kept for own, kept in zip(nodes, stays, strict=True))
+        supports = [solved[part.node].support for part in some]
+        return pack_nodes(trees[tree], every, n_features), supports if duals is not None else []
 
     def train(function: Callable[[Block], Any], blocks: list[Block], what: str) -> list[Any]:
         return map_shards(
@@ -178,32 +201,47 @@ def train_trees(
             del own[node]
     if visit is not None:
         visitors = visit([_upper_chunks(tree, own, n_jobs) for tree, own in zip(trees, packed, strict=True)])
+    chosen = [
+        _chosen(one, None if visitors is None else np.diff(visitors[number].indptr))
+        for number, one in enumerate(planted)
+    ]
     leaf_blocks = _cut(
         [
             part
             for number, one in enumerate(planted)
             for part in _label_parts(
-                number, one, below[number], is_leaf[number], None if visitors is None else visitors[number]
+                number,
+                one,
+                below[number],
+                is_leaf[number],
+                chosen[number],
+                None if visitors is None else visitors[number],
             )
         ],
         is_leaf,
         least_edges,
     )
     left = [set(np.flatnonzero(~leaf & (own > 0)).tolist()) for leaf, own in zip(is_leaf, n_labels_of, strict=True)]
+    stand: list[list[tuple[np.ndarray, Support | None]]] = [[] for _ in trees]
     for block, found in zip(leaf_blocks, train(train_leaves, leaf_blocks, "labels"), strict=True):
         tree = block[0].tree
         if is_leaf[tree][block[0].node]:
-            packed[tree][block[0].node] = found
+            packed[tree][block[0].node], supports = found
+            solved = (part.edges for part in block if part.edges.size)
+            stand[tree] += zip(solved, supports, strict=bool(supports))
             continue
         for part, result in zip(block, found, strict=True):
-            if isinstance(result, Chunks):
-                packed[tree][part.node] = result
-                left[tree].remove(part.node)
-            else:
+            if isinstance(result, Weights):
                 upper[tree][part.node].append((part.edges, result))
-    for one, own, trained, nodes in zip(planted, packed, upper, left, strict=True):
+                continue
+            packed[tree][part.node], support = result
+            stand[tree].append((part.edges, support))
+            left[tree].remove(part.node)
+    if duals is not None:
+        _keep_duals(duals, planted, upper, stand, chosen)
+    for one, own, trained, nodes, solved_ones in zip(planted, packed, upper, left, chosen, strict=True):
         for node in sorted(nodes):
-            own[node] = pack_nodes(one.tree, [trained[node] + _staying(one, node)], n_features)
+            own[node] = pack_nodes(one.tree, [trained[node] + _staying(one, node, solved_ones)], n_features)
     return join_trees([[own[node] for node in sorted(own)] for own in packed], n_jobs=n_jobs)
 
 
@@ -216,6 +254,10 @@ def _far_rows(below: Below, span: tuple[int, int], visitors: np.ndarray) -> tupl
     carriers = below.rows[below.indptr[span[0]] : below.indptr[span[1]]]
     rows = np.union1d(carriers, visitors).astype(np.int64)
     return rows, below.weights[rows]
+
+
+def _rows_of(below: Below, span: tuple[int, int], visitors: np.ndarray) -> np.ndarray:
+    return _far_rows(below, span, visitors)[0]
 
 
 def _below(one: Planted, carried: sparse.csr_array, counted: np.ndarray) -> Below:
@@ -237,13 +279,44 @@ def _visitors_of(visitors: sparse.csr_array, node: int) -> np.ndarray:
     return visitors.indices[visitors.indptr[node] : visitors.indptr[node + 1]]
 
 
-def _staying(one: Planted, node: int) -> list[Trained]:
+def _chosen(one: Planted, n_visitors: np.ndarray | None) -> np.ndarray:
+    """(n_edges,) bool: the edges to labels that are solved."""
+    at_label = one.tree.target < 0
+    if one.old is None:
+        return at_label
+    if one.going_on is None:
+        return at_label & one.old.again[~np.minimum(one.tree.target, -1)]
+    node_of = np.repeat(np.arange(one.tree.n_nodes), np.diff(one.tree.first_edge))
+    touched = np.bincount(node_of, at_label & one.going_on.touched, minlength=one.tree.n_nodes)
+    return at_label & ((touched if n_visitors is None else touched + n_visitors) > 0)[node_of]
+
+
+def _keep_duals(
+    duals: DualStore,
+    planted: list[Planted],
+    upper: list[dict[int, list[Trained]]],
+    leaves: list[list[tuple[np.ndarray, Support | None]]],
+    chosen: list[np.ndarray],
+) -> None:
+    """Where the dual of every edge stands; those of labels that were not solved stand where they stood."""
+    shift = 0
+    for one, own_upper, own_leaves, own_chosen in zip(planted, upper, leaves, chosen, strict=True):
+        for edges, weights in (pair for pairs in own_upper.values() for pair in pairs):
+            duals.add(shift + edges, weights.support)
+        for edges, support in own_leaves:
+            duals.add(shift + edges, support)
+        stays = np.flatnonzero((one.tree.target < 0) & ~own_chosen)
+        if stays.size:
+            duals.add(shift + stays, None if one.going_on is None else one.going_on.stood(stays))
+        shift += one.tree.target.size
+
+
+def _staying(one: Planted, node: int, chosen: np.ndarray) -> list[Trained]:
     """The node's edges to labels that stay as they are."""
     if one.old is None:
         return []
     first, last = one.tree.edges(node)
-    target = one.tree.target[first:last]
-    edges = first + np.flatnonzero((target < 0) & ~one.old.again[~np.minimum(target, -1)])
+    edges = first + np.flatnonzero((one.tree.target[first:last] < 0) & ~chosen[first:last])
     return [(edges, one.old.kept(~one.tree.target[edges]))] if edges.size else []
 
 
@@ -263,11 +336,8 @@ def _upper_parts(number: int, tree: LabelTree, own: Below) -> Iterator[_Part]:
 
 
 def _label_parts(
-    number: int, one: Planted, own: Below, leaf: np.ndarray, visitors: sparse.csr_array | None
+    number: int, one: Planted, own: Below, leaf: np.ndarray, chosen: np.ndarray, visitors: sparse.csr_array | None
 ) -> Iterator[_Part]:
-    chosen = one.tree.target < 0
-    if one.old is not None:
-        chosen[chosen] = one.old.again[~one.tree.target[chosen]]
     came = np.zeros(one.tree.n_nodes, np.int64) if visitors is None else np.diff(visitors.indptr)
     for node in range(one.tree.n_nodes):
         first, last = one.tree.edges(node)

@@ -99,6 +99,40 @@ def copy_by_feature(starts, stops, labels, keys, values, n_features):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
+def merge_columns(old, new, stays):
+    """Row by row the entries of ``old`` in columns that stay, and all of ``new``: indptr, indices and data.
+
+    Both are CSR with ascending indices; ``old`` may have fewer rows, and what stays of it has no entries in ``new``.
+    ``stays`` is (n_columns of old,) bool. Inputs are only read.
+    """
+    n_rows, n_old = new.indptr.shape[0] - 1, old.indptr.shape[0] - 1
+    indptr = np.zeros(n_rows + 1, np.int64)
+    size = new.indices.shape[0]
+    for column in old.indices:
+        size += stays[np.uint64(column)]
+    indices, data = np.empty(size, np.int32), np.empty(size, np.float32)
+    used = 0
+    for row in range(n_rows):
+        b, last = new.indptr[row], new.indptr[row + 1]
+        if row < n_old:
+            for a in range(old.indptr[row], old.indptr[row + 1]):
+                column = old.indices[a]
+                if stays[np.uint64(column)]:
+                    while b < last and new.indices[b] < column:
+                        indices[used], data[used] = new.indices[b], new.data[b]
+                        used += 1
+                        b += 1
+                    indices[used], data[used] = column, old.data[a]
+                    used += 1
+        while b < last:
+            indices[used], data[used] = new.indices[b], new.data[b]
+            used += 1
+            b += 1
+        indptr[row + 1] = used
+    return indptr, indices, data
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
 def _find_label(starts, guide, at):
     """The last n with ``starts[n] <= at``, from that of the first entry of its page."""
     n = guide[at // _PAGE]
