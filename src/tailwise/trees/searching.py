@@ -76,9 +76,9 @@ def find_visitors(
         (number, *block) for number, own in enumerate(chunks) for block in _row_blocks(own, X.shape[0], beam, at_once)
     ]
     visits = map_shards(visit_block, blocks, n_jobs=n_jobs)
-    found = []
+    found, nobody = [], (np.empty(0, np.int32), np.empty(0, np.int32))
     for number, tree in enumerate(trees):
-        own = [visit for block, visit in zip(blocks, visits, strict=True) if block[0] == number]
+        own = [nobody, *(visit for block, visit in zip(blocks, visits, strict=True) if block[0] == number)]
         visitor, node = (np.concatenate(part) for part in zip(*own, strict=True))
         pairs = (np.ones(node.size, np.bool_), (node, visitor))
         found.append(sparse.csr_array(pairs, shape=(tree.n_nodes, X.shape[0])))
