@@ -178,4 +178,4 @@ def _laid(begin: np.ndarray, count: np.ndarray, *arrays: np.ndarray) -> tuple[np
 
 def _has_all_features(rows: Rows) -> bool:
     """Whether all features are there, and have their own numbers."""
-    return bool(rows.features.size and rows.features[-1] == rows.features.size - 1)
+    return np.array_equal(rows.features, np.arange(rows.features.size))
