@@ -181,9 +181,11 @@ def train_trees(
         least_edges,
     )
     upper: list[dict[int, list[Trained]]] = [{} for _ in trees]
+    stand: list[list[tuple[np.ndarray, Support | None]]] = [[] for _ in trees]
     for block, found in zip(upper_blocks, train(train_parts, upper_blocks, "nodes"), strict=True):
         for part, weights in zip(block, found, strict=True):
             upper[part.tree].setdefault(part.node, []).append((part.edges, weights))
+            stand[part.tree].append((part.edges, weights.support))
     packed: list[dict[int, Chunks]] = [{} for _ in trees]
 
     def pack_run(run: _Run) -> Chunks:
@@ -222,7 +224,6 @@ def train_trees(
         least_edges,
     )
     left = [set(np.flatnonzero(~leaf & (own > 0)).tolist()) for leaf, own in zip(is_leaf, n_labels_of, strict=True)]
-    stand: list[list[tuple[np.ndarray, Support | None]]] = [[] for _ in trees]
     for block, found in zip(leaf_blocks, train(train_leaves, leaf_blocks, "labels"), strict=True):
         tree = block[0].tree
         if is_leaf[tree][block[0].node]:
@@ -233,12 +234,13 @@ def train_trees(
         for part, result in zip(block, found, strict=True):
             if isinstance(result, Weights):
                 upper[tree][part.node].append((part.edges, result))
+                stand[tree].append((part.edges, result.support))
                 continue
             packed[tree][part.node], support = result
             stand[tree].append((part.edges, support))
             left[tree].remove(part.node)
     if duals is not None:
-        _keep_duals(duals, planted, upper, stand, chosen)
+        _keep_duals(duals, planted, stand, chosen)
     for one, own, trained, nodes, solved_ones in zip(planted, packed, upper, left, chosen, strict=True):
         for node in sorted(nodes):
             own[node] = pack_nodes(one.tree, [trained[node] + _staying(one, node, solved_ones)], n_features)
@@ -294,16 +296,13 @@ def _chosen(one: Planted, n_visitors: np.ndarray | None) -> np.ndarray:
 def _keep_duals(
     duals: DualStore,
     planted: list[Planted],
-    upper: list[dict[int, list[Trained]]],
-    leaves: list[list[tuple[np.ndarray, Support | None]]],
+    stand: list[list[tuple[np.ndarray, Support | None]]],
     chosen: list[np.ndarray],
 ) -> None:
     """Where the dual of every edge stands; those of labels that were not solved stand where they stood."""
     shift = 0
-    for one, own_upper, own_leaves, own_chosen in zip(planted, upper, leaves, chosen, strict=True):
-        for edges, weights in (pair for pairs in own_upper.values() for pair in pairs):
-            duals.add(shift + edges, weights.support)
-        for edges, support in own_leaves:
+    for one, solved, own_chosen in zip(planted, stand, chosen, strict=True):
+        for edges, support in solved:
             duals.add(shift + edges, support)
         stays = np.flatnonzero((one.tree.target < 0) & ~own_chosen)
         if stays.size:
