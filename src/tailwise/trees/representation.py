@@ -10,7 +10,6 @@ from tailwise.kernels.sparse.sums import sum_groups, sum_groups_in_a_pass
 from tailwise.memory import memory_apart
 from tailwise.parallel import count_jobs, map_shards, row_blocks
 from tailwise.rows import scaled_rows
-from tailwise.runs import kept
 
 REPRESENTATIONS = ("input", "output", "joint")
 
@@ -57,16 +56,20 @@ def represent_labels(
 def _sum_groups(groups: sparse.csr_array, space: sparse.csr_array, n_jobs: int | None) -> sparse.csr_array:
     members, rows = csr_parts(groups), csr_parts(space)
     memory = memory_apart(space, count_jobs(n_jobs))
-    # Rows on disk are read once for all labels whose sums are in memory; processes of a run may have other memories.
-    in_a_pass = kept(lambda: 0 if memory is None else max(1, memory // (_BYTES_A_SUM * space.shape[1])))
+    # Rows on disk are read once for all labels whose sums are in memory.
+    in_a_pass = _LABELS_A_BLOCK if memory is None else max(1, memory // (_BYTES_A_SUM * space.shape[1]))
 
-    def sum_block(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        if not in_a_pass:
+    def sum_block(block: tuple[int, int]) -> tuple[np.ndarray, ...]:
+        if memory is None:
             return sum_groups(members, block, rows, space.shape[1], _KEEP)
-        carried = csr_parts(groups[slice(*block)].T.tocsr())
-        return sum_groups_in_a_pass(carried, block[1] - block[0], rows, space.shape[1], _KEEP)
+        parts = []
+        for first in range(*block, in_a_pass):
+            own = groups[first : min(first + in_a_pass, block[1])]
+            carried = csr_parts(own.T.tocsr())
+            parts.append(sum_groups_in_a_pass(carried, own.shape[0], rows, space.shape[1], _KEEP))
+        return tuple(map(np.concatenate, zip(*parts, strict=True)))
 
-    blocks = row_blocks(groups.shape[0], in_a_pass or _LABELS_A_BLOCK)
+    blocks = row_blocks(groups.shape[0], _LABELS_A_BLOCK)
     counts, features, values = zip(*map_shards(sum_block, blocks, n_jobs=n_jobs), strict=True)
     indptr = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
     shape = (groups.shape[0], space.shape[1])

@@ -35,6 +35,8 @@ _LEAST_EDGES = 8
 """Of a block: every block scans all rows of its node, for sixteen edges at the price of one."""
 _EDGES_A_PASS = 512
 """The same where rows are on disk: a pass over the rows then serves them all."""
+_LARGE = 1 << 26
+"""Bytes of values below which blocks are those of rows in memory."""
 _NOBODY = np.empty(0, np.int32)
 
 
@@ -90,7 +92,7 @@ def train_trees(
     # Rows on disk are copied where those of a node fit into memory, and left there otherwise.
     memory = memory_apart(X, count_jobs(n_jobs))
     # Blocks follow from it, and processes of a run may have other memories.
-    far = kept(lambda: memory is not None)
+    far = X.data.nbytes >= _LARGE and kept(lambda: memory is not None)
     least_edges = _EDGES_A_PASS if far else _LEAST_EDGES
     gathered = all_rows if memory is None else _without_values(all_rows)
 
