@@ -17,6 +17,8 @@ _SHARE = 0.5
 """Of the free memory: what rows on disk may take before they are read in passes."""
 _TAKEN = 0.6
 """Of the free memory: what is taken beside them then. The rest is for the pages that are read just now."""
+LARGE = 1 << 26
+"""Bytes of values below which blocks are those of rows in memory."""
 
 
 def memory_apart(X: Any, n_jobs: int) -> int | None:

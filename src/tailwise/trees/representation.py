@@ -7,7 +7,7 @@ from scipy import sparse
 
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.sparse.sums import sum_groups, sum_groups_in_a_pass
-from tailwise.memory import memory_apart
+from tailwise.memory import LARGE, memory_apart
 from tailwise.parallel import count_jobs, map_shards, row_blocks
 from tailwise.rows import scaled_rows
 from tailwise.runs import kept
@@ -45,8 +45,9 @@ class LabelVectors:
         self._spaces = {"input": (X,), "output": (Y,), "joint": (X, Y)}[representation]
         if weight is not None and np.ptp(weight):
             self._spaces = tuple(scaled_rows(space, weight / weight.max()) for space in self._spaces)
-        # Processes of a run may have other memories.
-        self.in_a_pass = kept(lambda: min(filter(None, (_sums_in_memory(s, n_jobs) for s in self._spaces)), default=0))
+        # Steps follow from it, and processes of a run may have other memories.
+        large = max(space.data.nbytes for space in self._spaces) >= LARGE
+        self.in_a_pass = kept(lambda: _labels_in_a_pass(self._spaces, n_jobs)) if large else 0
         """How many labels one pass over rows on disk can serve; 0 where rows are in memory."""
         self._n_jobs = n_jobs
 
@@ -97,7 +98,8 @@ def represent_labels(
     return LabelVectors(X, Y, representation, weight=weight, n_jobs=n_jobs).of_all()
 
 
-def _sums_in_memory(space: sparse.csr_array, n_jobs: int | None) -> int:
+def _labels_in_a_pass(spaces: tuple[sparse.csr_array, ...], n_jobs: int | None) -> int:
     """How many labels' sums of rows on disk are in memory at once; 0 where the rows themselves are."""
-    memory = memory_apart(space, count_jobs(n_jobs))
-    return 0 if memory is None else max(1, memory // (_BYTES_A_SUM * space.shape[1]))
+    memories = {space.shape[1]: memory_apart(space, count_jobs(n_jobs)) for space in spaces}
+    sums = [max(1, memory // (_BYTES_A_SUM * width)) for width, memory in memories.items() if memory is not None]
+    return min(sums, default=0)

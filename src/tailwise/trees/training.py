@@ -20,7 +20,7 @@ from tailwise.kernels.solvers.problems import Labels, Rows, Support, Weights, pa
 from tailwise.kernels.sparse.csr import Csr, csr_parts
 from tailwise.kernels.trees.chunks import Chunks
 from tailwise.kernels.trees.nodes import Below, gather_node, scratch_for
-from tailwise.memory import memory_apart
+from tailwise.memory import LARGE, memory_apart
 from tailwise.parallel import count_jobs, map_shards
 from tailwise.runs import kept
 from tailwise.trees.going_on import GoingOn, in_rows_of_all
@@ -107,7 +107,7 @@ def train_trees(
     # Rows on disk are copied where those of a node fit into memory, and left there otherwise.
     memory = memory_apart(X, count_jobs(n_jobs))
     # Blocks follow from it, and processes of a run may have other memories.
-    far = kept(lambda: memory is not None)
+    far = X.data.nbytes >= LARGE and kept(lambda: memory is not None)
     least_edges = _EDGES_A_PASS if far else _LEAST_EDGES
     gathered = all_rows if memory is None else _without_values(all_rows)
 

@@ -66,8 +66,8 @@ def solve_svm_in_passes(rows, starts, labels, options, memory):
     """As :func:`tailwise.kernels.solvers.svm.solve_svm`, for no old solutions and ``options.l1`` 0: the same bits.
 
     The values of row i are ``rows.indices[starts[i] :]`` and ``rows.data[starts[i] :]``, as many as ``rows.indptr``
-    says. About ``memory`` bytes are taken: at most a quarter for weights, a quarter for working sets, and what is left
-    for their rows. All arguments are only read.
+    says. About ``memory`` bytes are taken: at most a quarter for weights and half for working sets, for the more labels
+    descend together the fewer passes there are; what is left is for their rows. All arguments are only read.
     """
     n_labels = labels.indptr.shape[0] - 1
     n_rows, n_features = rows.squares.shape[0], rows.features.shape[0]
@@ -87,7 +87,7 @@ def solve_svm_in_passes(rows, starts, labels, options, memory):
     sets = _make_sets(n_lanes, _NEWCOMERS)
     found = _make_found(n_lanes, 3 * _NEWCOMERS)
     waits = np.full(n_lanes, _IDLE)
-    most = memory // 4
+    most = memory // 2
     wanted = 0
     for label in range(n_labels):
         wanted += _bytes_of(labels, label)

@@ -224,8 +224,8 @@ def _times_of(sweeps, n_blocks):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def _most_of(sweeps, n_blocks):
-    """How many sweeps there are at most: few by blocks, after which a scan serves all labels again."""
-    return sweeps if n_blocks == 1 else min(sweeps, _SWEEPS)
+    """How many sweeps over all blocks there are at most."""
+    return -(-sweeps // _times_of(sweeps, n_blocks))
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
