@@ -80,12 +80,13 @@ def grow_trees(
         ]
 
         def assign_piece(piece: _Piece) -> np.ndarray:
-            return assign_labels(vectors[nodes[piece.node].labels[piece.first :: piece.of]], found[piece.node])
+            clusters = cast("Clusters", found[piece.node])
+            return assign_labels(vectors[nodes[piece.node].labels[piece.first :: piece.of]], clusters)
 
         whole = {piece.node: np.empty(nodes[piece.node].labels.size, np.int32) for piece in pieces}
         for piece, own in zip(pieces, map_shards(assign_piece, pieces, n_jobs=n_jobs) if pieces else [], strict=True):
             whole[piece.node][piece.first :: piece.of] = own
-        return [whole.get(number, own) for number, own in enumerate(found)]
+        return [own if isinstance(own, np.ndarray) else whole[number] for number, own in enumerate(found)]
 
     while level:
         nodes = [node for node in level if how(node) is not None]

@@ -197,10 +197,10 @@ def train_trees(
         runs_of_nodes, map_shards(pack_run, runs_of_nodes, n_jobs=n_jobs, weight=_size_of), strict=True
     ):
         packed[run.tree][run.first] = chunks
-    for own, labels in zip(upper, n_labels_of, strict=True):
+    for trained, labels in zip(upper, n_labels_of, strict=True):
         # What is packed for good is not needed any more, and weights take twice its room.
-        for node in [node for node in own if not labels[node]]:
-            del own[node]
+        for node in [node for node in trained if not labels[node]]:
+            del trained[node]
     if visit is not None:
         visitors = visit([_upper_chunks(tree, own, n_jobs) for tree, own in zip(trees, packed, strict=True)])
     chosen = [
