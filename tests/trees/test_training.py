@@ -6,6 +6,7 @@ from scipy import sparse
 import tailwise
 from tailwise.kernels.solvers.problems import Weights
 from tailwise.trees import training
+from tailwise.trees.blocks import runs_of_neighbours
 from tailwise.trees.packing import bare_nodes
 from tailwise.trees.structure import tree_from_nested
 from tailwise.trees.training import Planted, train_trees
@@ -62,7 +63,7 @@ def test_nodes_are_packed_in_runs_that_labels_interrupt(monkeypatch):
     tree = tree_from_nested([[[0, 1], [2, 3]], [[4, 5], [6, 7], 8], [[9, 10], [11, 12]], [13, 14]])
     monkeypatch.setattr(training, "_BLOCKS", 1)
     trained = {node: [(np.arange(*tree.edges(node)), weights_of(2))] for node in range(4)}
-    runs = training._neighbours(0, tree, trained)
+    runs = runs_of_neighbours(0, tree, trained)
     assert [(run.first, run.last, run.size) for run in runs] == [(0, 2, 4), (2, 3, 2), (3, 4, 2)]
     chunks = training._upper_chunks(tree, {0: bare_nodes(2), 2: bare_nodes(1), 3: bare_nodes(1)}, None)
     assert chunks.bits.size == tree.n_nodes and not chunks.target.size

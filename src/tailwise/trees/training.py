@@ -1,13 +1,12 @@
 """Training the classifiers of label trees: each edge against its siblings, on the rows that reach their node.
 
-Nodes that cost little are trained many in a block, so that what a block prepares serves them all; a node that costs
-much is cut into blocks of its edges. The blocks of all trees are one site: first those of edges between nodes, then
-those of edges to labels.
+The blocks of all trees (:mod:`.blocks`) are one site: first those of edges between nodes, then those of edges to
+labels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -23,6 +22,17 @@ from tailwise.kernels.trees.nodes import Below, gather_node, scratch_for
 from tailwise.memory import LARGE, memory_apart
 from tailwise.parallel import count_jobs, map_shards
 from tailwise.runs import kept
+from tailwise.trees.blocks import (
+    Block,
+    Part,
+    Run,
+    cost_of,
+    cut_parts,
+    label_parts,
+    runs_of_neighbours,
+    size_of,
+    upper_parts,
+)
 from tailwise.trees.going_on import GoingOn, in_rows_of_all
 from tailwise.trees.packing import Trained, bare_nodes, join_trees, pack_nodes
 from tailwise.trees.structure import LabelTree
@@ -32,8 +42,6 @@ Solve = Callable[..., Weights]
 """Of rows and labels, and where an update goes on."""
 Visit = Callable[[list[Chunks]], list[sparse.csr_array]]
 
-_BLOCKS = 128
-"""So many blocks, about, that cost the same: enough for the last ones not to be waited for."""
 _LEAST_EDGES = 16
 """Of a block: every block scans all rows of its node, and for sixteen edges at the price of one."""
 _EDGES_A_PASS = 512
@@ -53,28 +61,6 @@ class Planted(NamedTuple):
     """edges to labels that stay as they are"""
     going_on: GoingOn | None = None
     """how edges go on from where their duals stood; None where they are solved from the start"""
-
-
-class _Part(NamedTuple):
-    """Some of the edges below a node."""
-
-    tree: int
-    node: int
-    edges: np.ndarray
-    cost: float
-
-
-class _Run(NamedTuple):
-    """Nodes of a tree from ``first`` to before ``last``."""
-
-    tree: int
-    first: int
-    last: int
-    size: int
-    """weights of all"""
-
-
-Block = list[_Part]
 
 
 def train_trees(
@@ -141,7 +127,7 @@ def train_trees(
             solved.append(in_rows_of_all(found, here))
         return solved
 
-    def finish(part: _Part, weights: Weights) -> tuple[Chunks, Support | None] | Weights:
+    def finish(part: Part, weights: Weights) -> tuple[Chunks, Support | None] | Weights:
         """The node with its edges to nodes; the weights alone where others have the rest of its edges to labels."""
         own = [(part.edges, weights), *_staying(planted[part.tree], part.node, chosen[part.tree])]
         if sum(edges.size for edges, _ in own) < n_labels_of[part.tree][part.node]:
@@ -170,13 +156,13 @@ def train_trees(
             blocks,
             n_jobs=n_jobs,
             description=f"{description}: {what}" if description else "",
-            weight=_cost_of,
+            weight=cost_of,
         )
 
     n_labels_of = [tree.labels_of_nodes() for tree in trees]
     is_leaf = [own == np.diff(tree.first_edge) for tree, own in zip(trees, n_labels_of, strict=True)]
-    upper_blocks = _cut(
-        [part for number, own in enumerate(below) for part in _upper_parts(number, trees[number], own)],
+    upper_blocks = cut_parts(
+        [part for number, own in enumerate(below) for part in upper_parts(number, trees[number], own)],
         is_leaf,
         least_edges,
     )
@@ -188,13 +174,13 @@ def train_trees(
             stand[part.tree].append((part.edges, weights.support))
     packed: list[dict[int, Chunks]] = [{} for _ in trees]
 
-    def pack_run(run: _Run) -> Chunks:
+    def pack_run(run: Run) -> Chunks:
         own = upper[run.tree]
         return pack_nodes(trees[run.tree], (own[node] for node in range(run.first, run.last)), n_features)
 
-    runs_of_nodes = [run for number, own in enumerate(upper) for run in _neighbours(number, trees[number], own)]
+    runs_of_nodes = [run for number, own in enumerate(upper) for run in runs_of_neighbours(number, trees[number], own)]
     for run, chunks in zip(
-        runs_of_nodes, map_shards(pack_run, runs_of_nodes, n_jobs=n_jobs, weight=_size_of), strict=True
+        runs_of_nodes, map_shards(pack_run, runs_of_nodes, n_jobs=n_jobs, weight=size_of), strict=True
     ):
         packed[run.tree][run.first] = chunks
     for trained, labels in zip(upper, n_labels_of, strict=True):
@@ -207,13 +193,13 @@ def train_trees(
         _chosen(one, None if visitors is None else np.diff(visitors[number].indptr))
         for number, one in enumerate(planted)
     ]
-    leaf_blocks = _cut(
+    leaf_blocks = cut_parts(
         [
             part
             for number, one in enumerate(planted)
-            for part in _label_parts(
+            for part in label_parts(
                 number,
-                one,
+                one.tree,
                 below[number],
                 is_leaf[number],
                 chosen[number],
@@ -317,84 +303,6 @@ def _staying(one: Planted, node: int, chosen: np.ndarray) -> list[Trained]:
     first, last = one.tree.edges(node)
     edges = first + np.flatnonzero((one.tree.target[first:last] < 0) & ~chosen[first:last])
     return [(edges, one.old.kept(~one.tree.target[edges]))] if edges.size else []
-
-
-def _predicted(own: Below, first: int, last: int, edges: np.ndarray, n_visitors: int) -> float:
-    """The cost of some edges of a node, in rows looked at: scans of all rows, then descents over working sets."""
-    rows = own.indptr[own.stop[last - 1]] - own.indptr[own.start[first]] + n_visitors
-    positives = (own.indptr[own.stop[edges]] - own.indptr[own.start[edges]]).sum()
-    return float(rows * (4 + edges.size / 4) + 40 * positives + 500 * edges.size)
-
-
-def _upper_parts(number: int, tree: LabelTree, own: Below) -> Iterator[_Part]:
-    for node in range(tree.n_nodes):
-        first, last = tree.edges(node)
-        edges = first + np.flatnonzero(tree.target[first:last] >= 0)
-        if edges.size:
-            yield _Part(number, node, edges, _predicted(own, first, last, edges, 0))
-
-
-def _label_parts(
-    number: int, one: Planted, own: Below, leaf: np.ndarray, chosen: np.ndarray, visitors: sparse.csr_array | None
-) -> Iterator[_Part]:
-    came = np.zeros(one.tree.n_nodes, np.int64) if visitors is None else np.diff(visitors.indptr)
-    for node in range(one.tree.n_nodes):
-        first, last = one.tree.edges(node)
-        edges = first + np.flatnonzero(chosen[first:last])
-        if edges.size:
-            yield _Part(number, node, edges, _predicted(own, first, last, edges, int(came[node])))
-        elif leaf[node]:
-            yield _Part(number, node, edges, 0.0)
-
-
-def _cut(parts: list[_Part], is_leaf: list[np.ndarray], least_edges: int) -> list[Block]:
-    """Blocks of about the same cost: the same ones for every number of threads.
-
-    Nodes of labels are together in runs of neighbours, which can be packed at once. Other nodes may be cut.
-    """
-    limit = sum(part.cost for part in parts) / _BLOCKS
-    blocks: list[Block] = []
-    filled = np.inf
-    for part in parts:
-        leaf = is_leaf[part.tree][part.node]
-        if not leaf and part.cost > limit:
-            size = max(least_edges, int(part.edges.size * limit / part.cost))
-            pieces = np.array_split(part.edges, -(-part.edges.size // size))
-            blocks += [[part._replace(edges=own, cost=part.cost * own.size / part.edges.size)] for own in pieces]
-            filled = np.inf
-            continue
-        before = blocks[-1][-1] if blocks else part
-        neighbours = before.tree == part.tree and is_leaf[before.tree][before.node] == leaf
-        if filled >= limit or not neighbours or (leaf and part.node != before.node + 1):
-            blocks.append([])
-            filled = 0.0
-        blocks[-1].append(part)
-        filled += part.cost
-    return blocks
-
-
-def _cost_of(block: Block) -> float:
-    return float(round(sum(part.cost for part in block)))
-
-
-def _neighbours(number: int, tree: LabelTree, trained: dict[int, list[Trained]]) -> list[_Run]:
-    """Runs of nodes that have edges to nodes, of about the same size; one that has labels too is alone."""
-    sizes = {node: sum(weights.features.size for _, weights in trained[node]) for node in sorted(trained)}
-    limit = sum(sizes.values()) / _BLOCKS
-    alone = tree.labels_of_nodes() > 0
-    runs: list[_Run] = []
-    for node, size in sizes.items():
-        before = runs[-1] if runs else None
-        joins = before is not None and before.last == node and before.size < limit
-        if before is not None and joins and not alone[node] and not alone[before.first]:
-            runs[-1] = before._replace(last=node + 1, size=before.size + size)
-        else:
-            runs.append(_Run(number, node, node + 1, size))
-    return runs
-
-
-def _size_of(run: _Run) -> float:
-    return float(run.size)
 
 
 def _upper_chunks(tree: LabelTree, packed: dict[int, Chunks], n_jobs: int | None) -> Chunks:

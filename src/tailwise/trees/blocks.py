@@ -1,0 +1,124 @@
+"""How the training of label trees is cut into blocks: the same ones for every number of threads.
+
+Nodes that cost little are many in a block, so that what a block prepares serves them all; a node that costs much is cut
+into blocks of its edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from tailwise.kernels.trees.nodes import Below
+from tailwise.trees.packing import Trained
+from tailwise.trees.structure import LabelTree
+
+_BLOCKS = 128
+"""So many blocks, about, that cost the same: enough for the last ones not to be waited for."""
+
+
+class Part(NamedTuple):
+    """Some of the edges below a node."""
+
+    tree: int
+    node: int
+    edges: np.ndarray
+    cost: float
+
+
+class Run(NamedTuple):
+    """Nodes of a tree from ``first`` to before ``last``."""
+
+    tree: int
+    first: int
+    last: int
+    size: int
+    """weights of all"""
+
+
+Block = list[Part]
+
+
+def _predicted(own: Below, first: int, last: int, edges: np.ndarray, n_visitors: int) -> float:
+    """The cost of some edges of a node, in rows looked at: scans of all rows, then descents over working sets."""
+    rows = own.indptr[own.stop[last - 1]] - own.indptr[own.start[first]] + n_visitors
+    positives = (own.indptr[own.stop[edges]] - own.indptr[own.start[edges]]).sum()
+    return float(rows * (4 + edges.size / 4) + 40 * positives + 500 * edges.size)
+
+
+def upper_parts(number: int, tree: LabelTree, own: Below) -> Iterator[Part]:
+    """The edges to nodes of every node that has any."""
+    for node in range(tree.n_nodes):
+        first, last = tree.edges(node)
+        edges = first + np.flatnonzero(tree.target[first:last] >= 0)
+        if edges.size:
+            yield Part(number, node, edges, _predicted(own, first, last, edges, 0))
+
+
+def label_parts(
+    number: int, tree: LabelTree, own: Below, leaf: np.ndarray, chosen: np.ndarray, visitors: sparse.csr_array | None
+) -> Iterator[Part]:
+    """The ``chosen`` edges to labels of every node that has any; a leaf that has none is a part without edges."""
+    came = np.zeros(tree.n_nodes, np.int64) if visitors is None else np.diff(visitors.indptr)
+    for node in range(tree.n_nodes):
+        first, last = tree.edges(node)
+        edges = first + np.flatnonzero(chosen[first:last])
+        if edges.size:
+            yield Part(number, node, edges, _predicted(own, first, last, edges, int(came[node])))
+        elif leaf[node]:
+            yield Part(number, node, edges, 0.0)
+
+
+def cut_parts(parts: list[Part], is_leaf: list[np.ndarray], least_edges: int) -> list[Block]:
+    """Blocks of about the same cost: the same ones for every number of threads.
+
+    Nodes of labels are together in runs of neighbours, which can be packed at once. Other nodes may be cut.
+    """
+    limit = sum(part.cost for part in parts) / _BLOCKS
+    blocks: list[Block] = []
+    filled = np.inf
+    for part in parts:
+        leaf = is_leaf[part.tree][part.node]
+        if not leaf and part.cost > limit:
+            size = max(least_edges, int(part.edges.size * limit / part.cost))
+            pieces = np.array_split(part.edges, -(-part.edges.size // size))
+            blocks += [[part._replace(edges=own, cost=part.cost * own.size / part.edges.size)] for own in pieces]
+            filled = np.inf
+            continue
+        before = blocks[-1][-1] if blocks else part
+        neighbours = before.tree == part.tree and is_leaf[before.tree][before.node] == leaf
+        if filled >= limit or not neighbours or (leaf and part.node != before.node + 1):
+            blocks.append([])
+            filled = 0.0
+        blocks[-1].append(part)
+        filled += part.cost
+    return blocks
+
+
+def cost_of(block: Block) -> float:
+    """What a block is expected to cost, in rows looked at."""
+    return float(round(sum(part.cost for part in block)))
+
+
+def runs_of_neighbours(number: int, tree: LabelTree, trained: dict[int, list[Trained]]) -> list[Run]:
+    """Runs of nodes that have edges to nodes, of about the same size; one that has labels too is alone."""
+    sizes = {node: sum(weights.features.size for _, weights in trained[node]) for node in sorted(trained)}
+    limit = sum(sizes.values()) / _BLOCKS
+    alone = tree.labels_of_nodes() > 0
+    runs: list[Run] = []
+    for node, size in sizes.items():
+        before = runs[-1] if runs else None
+        joins = before is not None and before.last == node and before.size < limit
+        if before is not None and joins and not alone[node] and not alone[before.first]:
+            runs[-1] = before._replace(last=node + 1, size=before.size + size)
+        else:
+            runs.append(Run(number, node, node + 1, size))
+    return runs
+
+
+def size_of(run: Run) -> float:
+    """The weights of a run."""
+    return float(run.size)
