@@ -5,7 +5,7 @@ from scipy import sparse
 
 import tailwise
 from tailwise.kernels.solvers.problems import Weights
-from tailwise.trees import training
+from tailwise.trees import blocks, training
 from tailwise.trees.blocks import runs_of_neighbours
 from tailwise.trees.packing import bare_nodes
 from tailwise.trees.structure import tree_from_nested
@@ -30,7 +30,7 @@ def nothing(rows, labels):
 
 def test_dear_nodes_are_cut_and_cheap_ones_share_a_block(monkeypatch):
     """A root over 40 nodes of two labels: its edges are cut into blocks, nodes of labels come in runs."""
-    monkeypatch.setattr(training, "_BLOCKS", 4)
+    monkeypatch.setattr(blocks, "_BLOCKS", 4)
     monkeypatch.setattr(training, "_LEAST_EDGES", 8)
     tree = tree_from_nested([[2 * node, 2 * node + 1] for node in range(40)])
     Y = sparse.csr_array(np.eye(80, dtype=np.float32))
@@ -41,13 +41,13 @@ def test_dear_nodes_are_cut_and_cheap_ones_share_a_block(monkeypatch):
         sizes.append((rows.squares.size, labels.indptr.size - 1))
         return nothing(rows, labels)
 
-    blocks = []
+    maps = []
     whole = training.map_shards
     monkeypatch.setattr(
-        training, "map_shards", lambda function, own, **how: blocks.append(own) or whole(function, own, **how)
+        training, "map_shards", lambda function, own, **how: maps.append(own) or whole(function, own, **how)
     )
     chunks = train_trees(sparse.csr_array(np.eye(80, dtype=np.float32)), Y, [Planted(tree, costs, costs)], solve)
-    upper, packed, leaves = blocks
+    upper, packed, leaves = maps
     assert [sum(part.edges.size for part in block) for block in upper] == [10, 10, 10, 10]
     assert all(part.node == 0 for block in upper for part in block)
     assert [(run.first, run.last) for run in packed] == [(0, 1)]
@@ -61,7 +61,7 @@ def test_dear_nodes_are_cut_and_cheap_ones_share_a_block(monkeypatch):
 def test_nodes_are_packed_in_runs_that_labels_interrupt(monkeypatch):
     """Nodes 1 to 4 lie below the root; node 2 has a label beside its nodes, node 4 has labels alone."""
     tree = tree_from_nested([[[0, 1], [2, 3]], [[4, 5], [6, 7], 8], [[9, 10], [11, 12]], [13, 14]])
-    monkeypatch.setattr(training, "_BLOCKS", 1)
+    monkeypatch.setattr(blocks, "_BLOCKS", 1)
     trained = {node: [(np.arange(*tree.edges(node)), weights_of(2))] for node in range(4)}
     runs = runs_of_neighbours(0, tree, trained)
     assert [(run.first, run.last, run.size) for run in runs] == [(0, 2, 4), (2, 3, 2), (3, 4, 2)]
