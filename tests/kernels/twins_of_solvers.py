@@ -113,7 +113,7 @@ def working_sets(draw, problem):
     )
     weights, unsoft = np.zeros(n_features, np.float32), np.zeros(n_features if options.l1 > 0 else 0, np.float32)
     effort = (2000, np.float32(1e-6))
-    return rows, own, weights, unsoft, np.float32(options.bias_centre), effort, options, sweeps._where_they_lie()
+    return rows, own, weights, unsoft, np.float32(options.bias_centre), effort, options
 
 
 def one_label(rows, costs):
@@ -121,7 +121,7 @@ def one_label(rows, costs):
     return X, np.sign(costs).astype(np.float64), np.abs(costs).astype(np.float64)
 
 
-def best_of_working_set(rows, own, weights, unsoft, bias, effort, options, near):
+def best_of_working_set(rows, own, weights, unsoft, bias, effort, options):
     X, z, cost = one_label(rows, own.costs)
     form = form_of(options, z)
     if options.loss == HINGE:
@@ -129,7 +129,7 @@ def best_of_working_set(rows, own, weights, unsoft, bias, effort, options, near)
     return naive.objective(X, z, cost, *naive.solve_smooth(X, z, cost, **form), **form)
 
 
-def reached(result, rows, own, weights, unsoft, bias, effort, options, near):
+def reached(result, rows, own, weights, unsoft, bias, effort, options):
     X, z, cost = one_label(rows, own.costs)
     form = form_of(options, z) | svm_form(options)
     return naive.objective(X, z, cost, weights.astype(np.float64), float(result[0]), **form)
@@ -300,9 +300,13 @@ TWINS = {
         examples=12,
     ),
     passes.solve_svm_in_passes: Twin(
-        lambda rows, starts, labels, options, memory: best_svm(rows, labels, NO_START, options),
-        problems([SQUARED_HINGE, HINGE]).map(lambda p: (p[0], p[0].indptr[:-1], *p[1:], 1000)),
-        seen=lambda result, rows, starts, labels, options, memory: objectives(
+        lambda rows, starts, labels, options, plan, memory: best_svm(rows, labels, NO_START, options),
+        st.tuples(
+            problems([SQUARED_HINGE, HINGE]) | problems([SQUARED_HINGE], centre=0.0),
+            st.sampled_from([1, 64, 1000]),
+            st.sampled_from([0, 10**6]),
+        ).map(lambda p: (p[0][0], p[0][0].indptr[:-1], *p[0][1:], passes.Plan(p[1], 20, 3000), p[2])),
+        seen=lambda result, rows, starts, labels, options, plan, memory: objectives(
             result, rows, labels, options, **svm_form(options)
         ),
         rtol=3e-3,
@@ -322,7 +326,7 @@ TWINS = {
     sweeps.descend: Twin(
         best_of_working_set,
         working_sets(problems([SQUARED_HINGE, HINGE]) | problems([HINGE], l1=(0.3,))),
-        writes=(1, 2, 3, 7),
+        writes=(1, 2, 3),
         seen=reached,
         rtol=3e-3,
         atol=1e-3,

@@ -8,7 +8,8 @@ from scipy import sparse
 import tailwise
 from tailwise import memory
 from tailwise.data.mapped import read_rows, write_rows
-from tailwise.kernels.solvers import sweeps
+from tailwise.kernels.solvers import solve
+from tailwise.kernels.solvers.passes import Plan
 from tailwise.kernels.solvers.problems import FarRows, Labels, Options, Start, pack_rows
 from tailwise.kernels.solvers.solve import solve_block
 from tailwise.kernels.sparse.csr import csr_parts
@@ -37,10 +38,24 @@ def drawn():
     return data.X_train, data.Y_train
 
 
+@pytest.fixture
+def many(monkeypatch):
+    """Say that rows are many from now on, and are cut into some ten blocks."""
+
+    def say():
+        monkeypatch.setattr(solve, "_MANY_VALUES", 1)
+        monkeypatch.setattr(solve, "PLAN", Plan(block=4096, passes=500))
+
+    return say
+
+
 @pytest.mark.parametrize("room", [1, 200_000, 10**8])
 @pytest.mark.parametrize("options", [Options(), Options(loss="hinge", tol=1e-3, max_rounds=60), Options(max_rounds=1)])
-def test_any_memory_gives_the_same_bits(drawn, room, options):
+@pytest.mark.parametrize("are_many", [False, True])
+def test_any_memory_gives_the_same_bits(drawn, many, room, options, are_many):
     X, Y = drawn
+    if are_many:
+        many()
     expected = solve_block(pack_rows(csr_parts(X), X.shape[1]), labels_of(Y), options)
     far = pack_rows(csr_parts(X), X.shape[1], memory=room)
     if room < 10**8:
@@ -51,8 +66,11 @@ def test_any_memory_gives_the_same_bits(drawn, room, options):
 
 
 @pytest.mark.parametrize("options", [Options(), Options(loss="logistic"), Options(loss="hinge", l1=0.2)])
-def test_chosen_rows_are_the_same_problem_near_and_far(drawn, options):
+@pytest.mark.parametrize("are_many", [False, True])
+def test_chosen_rows_are_the_same_problem_near_and_far(drawn, many, options, are_many):
     X, Y = drawn
+    if are_many:
+        many()
     chosen = np.flatnonzero(np.arange(X.shape[0]) % 3)
     weights = np.random.default_rng(1).uniform(0.5, 2.0, chosen.size)
     near = pack_rows(csr_parts(X), X.shape[1], chosen, weights)
@@ -71,40 +89,47 @@ def test_an_old_solution_is_gone_on_from(drawn):
     assert_equal_weights(solve_block(far, labels, start=start), solve_block(rows, labels, start=start))
 
 
-@pytest.mark.parametrize("memory", [1, 30_000_000, 80_000_000])
-def test_working_sets_of_several_blocks(memory):
-    """Labels on a third, a tenth and few of many rows: those sets are visited by blocks, side by side where rows are
-    far; with some memory what remains of them is kept together."""
-    rng = np.random.default_rng(0)
-    n_rows, words = 36_000, 200
-    indices = np.sort(rng.integers(0, 250, (n_rows, words)) + 250 * np.arange(words), axis=1)
-    indptr = np.arange(n_rows + 1) * words
-    values = rng.random(n_rows * words, np.float32)
-    X = sparse.csr_array((values, indices.ravel(), indptr), shape=(n_rows, 250 * words))
-    first = values.reshape(n_rows, words)[:, :3]
-    on = first > [0.66, 0.9, 0.995]
-    assert X.nnz > sweeps._BLOCK_VALUES
-    assert (on.sum(axis=0) * words > sweeps._WHOLE_VALUES).tolist() == [True, True, False]
-    rows = pack_rows(csr_parts(tailwise.rows.unit_rows(X)), X.shape[1])
-    options = Options(max_rounds=4, max_sweeps=7)
-    labels = labels_of(sparse.csr_array(on.astype(np.float32)))
-    far = FarRows(rows, rows.indptr[:-1], memory)
-    assert_equal_weights(solve_block(far, labels, options), solve_block(rows, labels, options))
+def test_many_rows_come_close_to_the_optimum(drawn, many):
+    X, Y = drawn
+    rows, labels = pack_rows(csr_parts(X), X.shape[1]), labels_of(Y)
+
+    def objective(weights):
+        found = sparse.csr_array((weights.values, weights.features, weights.indptr), shape=(Y.shape[1], X.shape[1]))
+        z = 2 * Y.toarray() - 1
+        losses = np.maximum(0, 1 - z * ((X @ found.T).toarray() + weights.bias)) ** 2
+        costs = np.where(z > 0, 0, labels.negative_costs)
+        costs[labels.positions, np.repeat(np.arange(Y.shape[1]), np.diff(labels.indptr))] = labels.positive_costs
+        return (found.power(2).sum(axis=1) + (weights.bias + 1) ** 2) / 2 + (costs * losses).sum(axis=0)
+
+    few = objective(solve_block(rows, labels, Options(prune=0, max_rounds=100)))
+    many()
+    assert objective(solve_block(rows, labels, Options(prune=0, max_rounds=3))).sum() < 1.01 * few.sum()
+    assert objective(solve_block(rows, labels, Options(prune=0, max_rounds=100))).sum() < 1.002 * few.sum()
+
+
+def test_rows_sorted_by_label_need_no_more_passes(drawn, many):
+    X, Y = drawn
+    many()
+    order = np.argsort(Y.argmax(axis=1), kind="stable")
+    rows, labels = (pack_rows(csr_parts(X[order]), X.shape[1]), labels_of(Y[order]))
+    exact = solve_block(rows, labels, Options(prune=0, tol=1e-4, max_rounds=500))
+    assert np.abs(exact.bias - solve_block(rows, labels, Options(prune=0, max_rounds=12)).bias).max() < 0.05
 
 
 @pytest.mark.parametrize("model", [tailwise.DiSMEC(random_state=0), tailwise.Bonsai(random_state=0, max_leaf=20)])
 @pytest.mark.parametrize("run", [False, True])
-def test_mapped_rows_that_do_not_fit_give_the_same_bits(drawn, tmp_path, monkeypatch, model, run):
+def test_mapped_rows_that_do_not_fit_give_the_same_bits(drawn, tmp_path, monkeypatch, many, model, run):
     X, Y = drawn
+    many()
     expected = model.fit(X, Y)
     write_rows(tmp_path / "a.rows", [(X, Y)], n_features=X.shape[1], n_labels=Y.shape[1])
     mapped = read_rows(tmp_path / "a.rows")
-    passes = []
+    memories = []
     monkeypatch.setattr(memory, "free_memory", lambda: 50_000)
     monkeypatch.setattr(dismec, "_LARGE", 1)
-    solve = tailwise.kernels.solvers.solve.solve_svm_in_passes
+    solve_in_passes = solve.solve_svm_in_passes
     monkeypatch.setattr(
-        tailwise.kernels.solvers.solve, "solve_svm_in_passes", lambda *problem: passes.append(1) or solve(*problem)
+        solve, "solve_svm_in_passes", lambda *problem: memories.append(problem[-1]) or solve_in_passes(*problem)
     )
     found = type(model)(**model.get_params())
     if run:
@@ -112,5 +137,5 @@ def test_mapped_rows_that_do_not_fit_give_the_same_bits(drawn, tmp_path, monkeyp
             found.fit(*mapped)
     else:
         found.fit(*mapped)
-    assert passes
+    assert any(memories)
     assert_same_bits(found.predict_topk(X), expected.predict_topk(X))

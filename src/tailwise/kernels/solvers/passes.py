@@ -1,9 +1,15 @@
-"""The problems of :mod:`tailwise.kernels.solvers.svm` over rows that lie on disk: the same bits, and few passes.
+"""The problems of :mod:`tailwise.kernels.solvers.svm` over many rows, in memory or on disk: the same bits, few passes.
 
-Hundreds of labels are solved together. Each pass reads the rows once, in order, and scores a block of them for sixteen
-labels after the other; what may join a working set is noted as it comes. Before labels descend, the rows of their
-working sets are copied together, in ascending order, for as many labels as there is memory for. Working sets of many
-values are visited block by block, for all their labels at once.
+Rows are cut into *blocks* of some millions of values. A pass comes to one block after the other, and while a block is
+there it is scored for all labels that are solved together, sixteen at a time; then each label descends, several times,
+over those of its rows that lie in the block and over those that violate its margin (Yu et al. 2010). So a pass is a
+scan and some sweeps of all labels at once, and the gradients on the way say which labels are solved.
+
+Rows of one block find their balance soon, and rows of two blocks hardly ever: a block's rows can take over what those
+of another should carry at almost no cost. So a block is made of strips from all over the rows, of other strips in each
+pass. With the same blocks in each pass the objective was off by 0.7 % after 20 passes, with others by 0.01 % after six.
+
+What a block is follows from the rows and the seed, never from the memory there is.
 """
 
 from __future__ import annotations
@@ -14,156 +20,221 @@ import numpy as np
 
 from tailwise.kernels.arrays import grown
 from tailwise.kernels.compilation import njit
-from tailwise.kernels.solvers.blocks import _descend_by_blocks
+from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
-from tailwise.kernels.solvers.problems import BYTES_A_VALUE
 from tailwise.kernels.solvers.svm import (
     _BINS,
     _NEGATIVES_TO_START,
     _NEWCOMERS,
     _bin_of,
-    _forget,
     _Lanes,
     _lowest_bin,
     _make_sets,
     _put_side_by_side,
     _room_for,
     _roomier,
-    _Sets,
-    _settle,
-    _start,
     _take,
     _take_support,
 )
-from tailwise.kernels.solvers.sweeps import _copy_wanted, _count_blocks, _descend, _Near
+from tailwise.kernels.solvers.sweeps import _LEAST, WorkingSet, _sweep
+from tailwise.kernels.sparse.sorting import index_of, sort_keys
 
+_STRIPS = 32
+"""Of a block."""
 _BYTES_A_MEMBER = 24
-"""Of a working set and of what may join it: row, cost, α and turn, row and bin."""
-_VALUES_A_BLOCK = 1 << 22
-_LEAST_ROOM = 1 << 16
-"""Values that are copied at once; a block of rows that has more gets more."""
-_IDLE, _JUDGED, _DESCENDS, _SCANS = range(4)
-"""What a lane waits for: a label, whether its label is solved, a descent, a scan."""
+"""Of a set: row, cost and α, twice."""
 
 
-class _Found(NamedTuple):
-    """Rows that may join the working sets of labels, as a scan comes to them."""
+class Plan(NamedTuple):
+    """How rows are cut, and how often they are visited."""
+
+    block: int = 1 << 22
+    """values of a block"""
+    times: int = 4
+    """how often a label visits its rows of a block before the next block"""
+    passes: int = 20
+    """at most"""
+
+
+class _Blocks(NamedTuple):
+    """The rows of a pass."""
+
+    turns: np.ndarray
+    """(n_rows,) int32: the rows in the order of their blocks, ascending within one"""
+    ends: np.ndarray
+    """(n_blocks + 1,) int64: block b has ``turns[ends[b] : ends[b + 1]]``"""
+    places: np.ndarray
+    """(n_rows,) int32: where each row is in ``turns``"""
+
+
+class _Course(NamedTuple):
+    """Where labels stand within a pass, (n_lanes,) each."""
+
+    opened: np.ndarray
+    """bool: whether the label has visited a row yet"""
+    read: np.ndarray
+    """int64: members of its set that were visited in this pass"""
+    written: np.ndarray
+    """int64: members of the set to come"""
+    highest: np.ndarray
+    """float64: the highest gradient so far"""
+    lowest: np.ndarray
+    """float64"""
+    state: np.ndarray
+    """uint64: of the random order"""
+
+
+class _Hits(NamedTuple):
+    """Rows of a block that violate the margins of labels which do not have them in their sets."""
 
     rows: np.ndarray
-    """(n_lanes, capacity) int32, ascending"""
+    """(n,) int32"""
     bins: np.ndarray
-    """(n_lanes, capacity) uint8: by how much each violates its margin"""
-    size: np.ndarray
-    """(n_lanes,) int64"""
+    """(n + 1, 16) uint8: by how much, for each lane; 0 for not at all. The last is of the row that is looked at"""
     counts: np.ndarray
-    """(n_lanes, bins) int64: of all violators, also of those no longer among ``rows``"""
-    worst: np.ndarray
-    """(n_lanes,) float32: the largest violation"""
+    """(16, bins) int64: how many rows of the block, for each lane"""
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def solve_svm_in_passes(rows, starts, labels, options, memory):
-    """As :func:`tailwise.kernels.solvers.svm.solve_svm`, for no old solutions and ``options.l1`` 0: the same bits.
+def solve_svm_in_passes(rows, starts, labels, options, plan, memory):
+    """As :func:`tailwise.kernels.solvers.svm.solve_svm`, for no old solutions and ``options.l1`` 0.
 
     The values of row i are ``rows.indices[starts[i] :]`` and ``rows.data[starts[i] :]``, as many as ``rows.indptr``
-    says. About ``memory`` bytes are taken: at most a quarter for weights and half for working sets, for the more labels
-    descend together the fewer passes there are; what is left is for their rows. All arguments are only read.
+    says. As many labels are solved together as have their weights and sets in about ``memory`` bytes, sixteen at least:
+    for rows on disk it says how often these are read. The result does not depend on it. There are at most
+    ``options.max_rounds`` passes after the first, and ``plan.passes`` in all. All arguments are only read.
     """
     n_labels = labels.indptr.shape[0] - 1
-    n_rows, n_features = rows.squares.shape[0], rows.features.shape[0]
-    group_bytes = n_features * LANES * 4 + n_rows * 2
-    n_groups = max(1, min(-(-n_labels // LANES), memory // 4 // group_bytes))
-    n_lanes = n_groups * LANES
-    groups = _Lanes(
-        np.zeros((n_lanes, n_features), np.float32),
-        zero_lanes(n_features),
-        np.zeros(n_lanes, np.float32),
-        np.full(n_lanes, -1, np.int64),
-        np.zeros(n_lanes, np.int64),
-        np.zeros(n_lanes, np.int64),
-        np.zeros(n_rows * n_groups, np.uint16),
-        np.zeros(n_lanes, np.float32),
-    )
-    sets = _make_sets(n_lanes, _NEWCOMERS)
-    found = _make_found(n_lanes, 3 * _NEWCOMERS)
-    waits = np.full(n_lanes, _IDLE)
-    most = memory // 2
-    wanted = 0
-    for label in range(n_labels):
-        wanted += _bytes_of(labels, label)
-    room = max((memory - n_groups * group_bytes - min(wanted, most)) // BYTES_A_VALUE, _LEAST_ROOM)
-    near = _Near(
-        starts,
-        np.zeros(n_rows, np.int32),
-        np.empty(n_rows + 1, np.int64),
-        np.empty(room, np.int32),
-        np.empty(room, np.float32),
-    )
+    n_features = rows.features.shape[0]
     begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
     bias = np.empty(n_labels, np.float32)
     features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
     first, n_support = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
     positions, signed = np.empty(_NEWCOMERS, np.int32), np.empty(_NEWCOMERS, np.float32)
-    next_label = done = used = kept = 0
-    held = 0
-    while True:
-        waiting = 1
-        while waiting:
-            waiting = 0
-            for at in range(n_lanes):
-                label = groups.label[at]
-                if _is_solved(groups, at, waits[at], options):
-                    lanes, own = _group_of(groups, at, n_groups), _sets_of(sets, at)
-                    features = grown(features, used, used + n_features)
-                    values = grown(values, used, used + n_features)
-                    count[label] = _take(lanes, at % LANES, options.prune, features, values, used)
-                    begin[label], bias[label] = used, groups.bias[at]
-                    used += count[label]
-                    positions = grown(positions, kept, kept + groups.size[at])
-                    signed = grown(signed, kept, kept + groups.size[at])
-                    n_support[label] = _take_support(lanes, at % LANES, own, positions, signed, kept)
-                    first[label] = kept
-                    kept += n_support[label]
-                    _forget(lanes, at % LANES, own)
-                    groups.label[at] = -1
-                    waits[at] = _IDLE
-                    held -= _bytes_of(labels, label)
-                    done += 1
-                if waits[at] == _JUDGED:
-                    waits[at] = _DESCENDS
-                if waits[at] == _IDLE and next_label < n_labels:
-                    wanted = _bytes_of(labels, next_label)
-                    if held == 0 or held + wanted <= most:
-                        label = next_label
-                        next_label += 1
-                        held += wanted
-                        groups.label[at] = label
-                        groups.rounds[at] = 0
-                        groups.bias[at] = options.bias_centre
-                        positives = labels.indptr[label + 1] - labels.indptr[label]
-                        sets = _roomier(sets, groups.size, 2 * positives + _NEGATIVES_TO_START)
-                        _start(rows, labels, label, _group_of(groups, at, n_groups), at % LANES, _sets_of(sets, at))
-                        waits[at] = _DESCENDS
-                waiting += waits[at] == _DESCENDS
-            if waiting:
-                near = _descend_some(rows, labels, groups, sets, waits, options, near)
-        if done == n_labels:
-            return begin, count, features, values, bias, first, n_support, positions, signed
-        found = _cleared(found, 3 * _room_for(np.max(groups.size)))
-        _scan(rows, starts, groups, n_groups, waits, found)
-        for at in range(n_lanes):
-            if waits[at] == _SCANS:
-                newcomers = _room_for(groups.size[at])
-                sets = _roomier(sets, groups.size, groups.size[at] + newcomers)
-                lanes = _group_of(groups, at, n_groups)
-                _join(rows, lanes, at, sets, found, labels.negative_costs[groups.label[at]], newcomers)
-                waits[at] = _JUDGED
+    used = kept = start = 0
+    while start < n_labels:
+        stop = _last_of(rows, labels, start, memory)
+        lanes, sets = _solve_together(rows, starts, labels, start, stop, options, plan)
+        for at in range(stop - start):
+            label = start + at
+            features = grown(features, used, used + n_features)
+            values = grown(values, used, used + n_features)
+            count[label] = _take(lanes, at, options.prune, features, values, used)
+            begin[label], bias[label] = used, lanes.bias[at]
+            used += count[label]
+            positions = grown(positions, kept, kept + lanes.size[at])
+            signed = grown(signed, kept, kept + lanes.size[at])
+            n_support[label] = _take_support(lanes, at, sets, positions, signed, kept)
+            first[label] = kept
+            kept += n_support[label]
+        start = stop
+    return begin, count, features, values, bias, first, n_support, positions, signed
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _group_of(groups, at, n_groups):
-    """The sixteen lanes that lane ``at`` of all belongs to."""
-    group = at // LANES
+def _last_of(rows, labels, start, memory):
+    """The labels from ``start`` to before this one are solved together: so many sixteens as memory serves."""
+    n_labels = labels.indptr.shape[0] - 1
+    weights = LANES * 4 * rows.features.shape[0] + 2 * rows.squares.shape[0]
+    taken, stop = 0, start
+    while stop < n_labels:
+        last = min(stop + LANES, n_labels)
+        members = 2 * (labels.indptr[last] - labels.indptr[stop]) + LANES * 4 * _NEWCOMERS
+        taken += weights + _BYTES_A_MEMBER * members
+        if stop > start and taken > memory:
+            break
+        stop = last
+    return stop
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _solve_together(rows, starts, labels, start, stop, options, plan):
+    """The labels from ``start`` to before ``stop``, one a lane: their lanes and sets in the end."""
+    n_rows, n_features = rows.squares.shape[0], rows.features.shape[0]
+    n_groups = -(-(stop - start) // LANES)
+    n_lanes = n_groups * LANES
+    groups = _Lanes(
+        np.zeros((n_lanes, n_features), np.float32),
+        zero_lanes(n_features),
+        np.full(n_lanes, options.bias_centre, np.float32),
+        np.full(n_lanes, -1, np.int64),
+        np.zeros(n_lanes, np.int64),
+        np.zeros(n_lanes, np.int64),
+        np.zeros(n_rows * n_groups, np.uint16),
+        np.full(n_lanes, np.inf, np.float32),
+    )
+    course = _Course(
+        np.zeros(n_lanes, np.bool_),
+        np.zeros(n_lanes, np.int64),
+        np.zeros(n_lanes, np.int64),
+        np.zeros(n_lanes, np.float64),
+        np.zeros(n_lanes, np.float64),
+        np.full(n_lanes, shuffle_state(options.seed)),
+    )
+    sets, coming = _make_sets(n_lanes, _NEWCOMERS), _make_sets(n_lanes, _NEWCOMERS)
+    for at in range(stop - start):
+        groups.label[at] = start + at
+        sets = _roomier(sets, groups.size, labels.indptr[start + at + 1] - labels.indptr[start + at])
+        _begin(labels, groups, at, n_groups, sets)
+    most = min(options.max_rounds + 1, plan.passes)
+    number = 0
+    while number < most and np.any(groups.label >= 0):
+        blocks = _cut_rows(rows.indptr, plan.block, number, options.seed)
+        for at in range(n_lanes):
+            if groups.label[at] >= 0:
+                _sort(sets, at, groups.size[at], blocks.places)
+                course.read[at] = course.written[at] = 0
+                course.highest[at] = course.lowest[at] = 0
+        most_rows = np.max(np.diff(blocks.ends))
+        hits = _Hits(
+            np.empty(most_rows, np.int32),
+            np.empty((most_rows + 1, LANES), np.uint8),
+            np.zeros((LANES, _BINS), np.int64),
+        )
+        for block in range(blocks.ends.shape[0] - 1):
+            for group in range(n_groups):
+                here = slice(group * LANES, (group + 1) * LANES)
+                if np.any(groups.label[here] >= 0):
+                    lanes = _group_of(groups, group, n_groups)
+                    n_hits = _score(rows, starts, lanes, blocks, block, hits)
+                    for at in range(group * LANES, (group + 1) * LANES):
+                        if groups.label[at] >= 0:
+                            coming, end = _gather(
+                                rows, labels, lanes, at, sets, coming, course, blocks, block, hits, n_hits
+                            )
+                            cost = labels.negative_costs[groups.label[at]]
+                            _visit(rows, starts, lanes, at, coming, end, cost, course, options, plan)
+        number += 1
+        for at in range(n_lanes):
+            if groups.label[at] >= 0:
+                size = course.written[at]
+                groups.size[at] = 0
+                sets = _roomier(sets, groups.size, size)
+                groups.size[at] = size
+                sets.rows[at, :size] = coming.rows[at, :size]
+                sets.costs[at, :size] = coming.costs[at, :size]
+                sets.alphas[at, :size] = coming.alphas[at, :size]
+                groups.error[at] = course.highest[at] - course.lowest[at]
+                if number > 1 and groups.error[at] <= options.tol:
+                    groups.label[at] = -1
+    return groups, sets
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _begin(labels, groups, at, n_groups, sets):
+    """The first set of a label: its positives."""
+    lane, member = at % LANES, _group_of(groups, at // LANES, n_groups).member
+    first, last = labels.indptr[groups.label[at]], labels.indptr[groups.label[at] + 1]
+    for n in range(last - first):
+        row = labels.positions[first + n]
+        member[row] |= np.uint16(1 << lane)
+        sets.rows[at, n], sets.costs[at, n], sets.alphas[at, n] = row, labels.positive_costs[first + n], 0
+    groups.size[at] = last - first
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _group_of(groups, group, n_groups):
+    """Sixteen of the lanes."""
     here = slice(group * LANES, (group + 1) * LANES)
     rows = groups.member.shape[0] // n_groups
     return _Lanes(
@@ -179,165 +250,139 @@ def _group_of(groups, at, n_groups):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _sets_of(sets, at):
-    here = slice(at // LANES * LANES, (at // LANES + 1) * LANES)
-    return _Sets(sets.rows[here], sets.costs[here], sets.alphas[here])
+def _cut_rows(indptr, values, number, seed):
+    """The blocks of pass ``number``, of about so many values each."""
+    n_rows = indptr.shape[0] - 1
+    strip = max(1, values // _STRIPS)
+    n_strips = indptr[-1] // strip + 1
+    order = np.arange(n_strips)
+    state = shuffle_state(seed)
+    for _ in range(number + 1):
+        state = shuffle(order, n_strips, state)
+    block_of = np.empty(n_strips, np.int64)
+    for n in range(n_strips):
+        block_of[order[n]] = n // _STRIPS
+    ends = np.zeros((n_strips - 1) // _STRIPS + 2, np.int64)
+    for row in range(n_rows):
+        ends[block_of[indptr[row] // strip] + 1] += 1
+    for block in range(ends.shape[0] - 1):
+        ends[block + 1] += ends[block]
+    turns, places, used = np.empty(n_rows, np.int32), np.empty(n_rows, np.int32), ends[:-1].copy()
+    for row in range(n_rows):
+        block = block_of[indptr[row] // strip]
+        turns[used[block]], places[row] = row, used[block]
+        used[block] += 1
+    return _Blocks(turns, ends, places)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _make_found(n_lanes, capacity):
-    return _Found(
-        np.empty((n_lanes, capacity), np.int32),
-        np.empty((n_lanes, capacity), np.uint8),
-        np.zeros(n_lanes, np.int64),
-        np.zeros((n_lanes, _BINS), np.int64),
-        np.zeros(n_lanes, np.float32),
-    )
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _cleared(found, capacity):
-    if found.rows.shape[1] < capacity:
-        return _make_found(found.rows.shape[0], max(capacity, 2 * found.rows.shape[1]))
-    found.size[:] = 0
-    found.counts[:] = 0
-    found.worst[:] = 0
-    return found
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _bytes_of(labels, label):
-    """About what the working set of a label takes, and what may join it."""
-    return _BYTES_A_MEMBER * (6 * (labels.indptr[label + 1] - labels.indptr[label]) + 3 * _NEWCOMERS)
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _is_solved(lanes, lane, waits, options):
-    if waits == _JUDGED:
-        return lanes.error[lane] <= options.tol or lanes.rounds[lane] >= options.max_rounds
-    return waits == _SCANS and lanes.rounds[lane] >= options.max_rounds
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _descend_some(rows, labels, groups, sets, waits, options, near):
-    """Descend lanes that wait for it: as many as have their rows copied together at once, at least one.
-
-    Lanes whose sets are visited by blocks come after all others, and then all of them.
-    """
-    room = near.data.shape[0]
-    n_groups = waits.shape[0] // LANES
-    values = n_chosen = 0
-    chosen = np.empty(waits.shape[0], np.int64)
-    for at in range(waits.shape[0]):
-        if waits[at] == _DESCENDS and _count_blocks(rows, sets.rows[at], groups.size[at]) == 1:
-            members, size = sets.rows[at], groups.size[at]
-            more = _count_unmarked(rows, near, members, size)
-            if n_chosen == 0 or values + more <= room:
-                chosen[n_chosen] = at
-                n_chosen += 1
-                values += more
-                for n in range(size):
-                    near.places[members[n]] = -1
-    if n_chosen > 0:
-        unsoft = np.zeros(0, np.float32)
-        near = _copy_wanted(rows, near, 0, near.places.shape[0])
-        for at in chosen[:n_chosen]:
-            lanes, own = _group_of(groups, at, n_groups), _sets_of(sets, at)
-            _descend(rows, lanes, at % LANES, own, unsoft, options, near)
-        near.places[:] = 0
-    else:
-        for at in range(waits.shape[0]):
-            if waits[at] == _DESCENDS:
-                chosen[n_chosen] = at
-                n_chosen += 1
-        near = _descend_by_blocks(rows, groups, sets, chosen[:n_chosen], options, near)
-    for at in chosen[:n_chosen]:
-        lanes, own = _group_of(groups, at, n_groups), _sets_of(sets, at)
-        _settle(rows, lanes, at % LANES, own, labels.negative_costs[groups.label[at]])
-        waits[at] = _SCANS
-    return near
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _count_unmarked(rows, near, members, size):
-    values = 0
+def _sort(sets, at, size, places):
+    """Put the set of a lane in the order in which its rows come."""
+    keys = np.empty(size, np.int64)
     for n in range(size):
-        row = members[n]
-        if near.places[row] == 0:
-            values += rows.indptr[row + 1] - rows.indptr[row]
-    return values
+        keys[n] = (np.int64(places[sets.rows[at, n]]) << np.int64(32)) | n
+    sort_keys(keys, size)
+    rows, costs, alphas = sets.rows[at, :size].copy(), sets.costs[at, :size].copy(), sets.alphas[at, :size].copy()
+    for n in range(size):
+        m = index_of(keys[n])
+        sets.rows[at, n], sets.costs[at, n], sets.alphas[at, n] = rows[m], costs[m], alphas[m]
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _scan(rows, starts, groups, n_groups, waits, found):
-    """Read all rows once, a block at a time, and note what violates the margin of a label."""
-    n_rows = starts.shape[0]
+def _score(rows, starts, lanes, blocks, block, hits):
+    """Score the rows of a block for sixteen labels; returns how many ``hits`` there are."""
+    _put_side_by_side(lanes)
     scores = np.empty(LANES, np.float32)
-    first = 0
-    while first < n_rows:
-        last = first + 1
-        while last < n_rows and rows.indptr[last + 1] - rows.indptr[first] <= _VALUES_A_BLOCK:
-            last += 1
-        for group in range(n_groups):
-            lanes = _group_of(groups, group * LANES, n_groups)
-            if np.any(lanes.label >= 0):
-                _put_side_by_side(lanes)
-                for row in range(first, last):
-                    for lane in range(LANES):
-                        scores[lane] = lanes.bias[lane]
-                    stop = starts[row] + rows.indptr[row + 1] - rows.indptr[row]
-                    dot_lanes(lanes.side_by_side, rows.indices, rows.data, starts[row], stop, scores)
-                    for lane in range(LANES):
-                        if scores[lane] > -1 and lanes.label[lane] >= 0:
-                            _note(lanes, lane, found, group * LANES + lane, row, scores[lane] + np.float32(1))
-        first = last
+    hits.counts[:] = 0
+    count = 0
+    for n in range(blocks.ends[block], blocks.ends[block + 1]):
+        row = blocks.turns[n]
+        for lane in range(LANES):
+            scores[lane] = lanes.bias[lane]
+        stop = starts[row] + rows.indptr[row + 1] - rows.indptr[row]
+        dot_lanes(lanes.side_by_side, rows.indices, rows.data, starts[row], stop, scores)
+        member, any_hit = lanes.member[row], False
+        for lane in range(LANES):
+            hit = scores[lane] > -1 and lanes.label[lane] >= 0 and not member & np.uint16(1 << lane)
+            place = min(_bin_of(scores[lane] + np.float32(1)), _BINS - 2) + 1 if hit else 0
+            hits.bins[count, lane] = place
+            hits.counts[lane, place] += 1
+            any_hit |= hit
+        if any_hit:
+            hits.rows[count] = row
+            count += 1
+    return count
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _note(lanes, lane, found, at, row, violation):
-    if violation <= 0 or lanes.member[row] & np.uint16(1 << lane):
-        return
-    room = _room_for(lanes.size[lane])
-    if found.size[at] == 3 * room:
-        _drop_lowest(found, at, room)
-    n, place = found.size[at], _bin_of(violation)
-    found.rows[at, n], found.bins[at, n] = row, place
-    found.counts[at, place] += 1
-    found.worst[at] = max(found.worst[at], violation)
-    found.size[at] = n + 1
+def _gather(rows, labels, lanes, at, sets, coming, course, blocks, block, hits, n_hits):
+    """Lay the rows of a block that a label visits behind its set to come; returns that, and where they end.
 
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _drop_lowest(found, at, room):
-    """Keep what may still join: at most twice ``room``.
-
-    Of the bins that would be admitted now the lowest gives its first rows only; if more of higher bins come, it gives
-    none, and otherwise these.
+    These are the members of its set and the worst hits. It begins in the first block that has a positive, with
+    negatives spread evenly over the block at the cost of all.
     """
-    lowest, _ = _lowest_bin(found.counts[at], room)
-    kept = passed = 0
-    for n in range(found.size[at]):
-        own = found.bins[at, n]
-        if own > lowest or (own == lowest and passed < room):
-            found.rows[at, kept], found.bins[at, kept] = found.rows[at, n], own
-            kept += 1
-        passed += own >= lowest
-    found.size[at] = kept
+    lane = at % LANES
+    label, size = lanes.label[lane], lanes.size[lane]
+    cost = labels.negative_costs[label]
+    first = n = course.written[at]
+    read, last = course.read[at], course.read[at]
+    while last < size and blocks.places[sets.rows[at, last]] < blocks.ends[block + 1]:
+        last += 1
+    start, n_here = blocks.ends[block], blocks.ends[block + 1] - blocks.ends[block]
+    opens = not course.opened[at] and (last > read or size == 0)
+    wanted = min(last - read + _NEGATIVES_TO_START, n_here) if opens else n_hits if course.opened[at] else 0
+    coming = _roomier(coming, course.written, first + last - read + wanted)
+    for m in range(read, last):
+        coming.rows[at, n], coming.costs[at, n] = sets.rows[at, m], sets.costs[at, m]
+        coming.alphas[at, n] = sets.alphas[at, m]
+        n += 1
+    course.read[at] = last
+    lowest, _ = _lowest_bin(hits.counts[lane], _room_for(first))
+    lowest = max(lowest, 1)
+    for m in range(wanted):
+        row = blocks.turns[start + m * n_here // wanted] if opens else hits.rows[m]
+        if not lanes.member[row] & np.uint16(1 << lane) if opens else hits.bins[m, lane] >= lowest:
+            coming.rows[at, n], coming.alphas[at, n] = row, 0
+            coming.costs[at, n] = -cost * rows.weights[row] * np.float32(n_here / wanted if opens else 1)
+            n += 1
+    course.opened[at] = course.opened[at] or opens
+    return coming, n
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _join(rows, lanes, at, sets, found, cost, room):
-    """What :func:`tailwise.kernels.solvers.svm._admit` does, from the rows that were noted."""
-    lane = at % LANES
-    lanes.error[lane] = max(found.worst[at], lanes.error[lane] if lanes.rounds[lane] > 1 else np.float32(np.inf))
-    lowest, total = _lowest_bin(found.counts[at], room)
-    size = lanes.size[lane]
-    most = size + min(total, room)
-    for n in range(found.size[at]):
-        if size < most and found.bins[at, n] >= lowest:
-            row = found.rows[at, n]
-            sets.rows[at, size], sets.costs[at, size] = row, -cost * rows.weights[row]
-            sets.alphas[at, size] = 0
-            lanes.member[row] |= np.uint16(1 << lane)
-            size += 1
-    lanes.size[lane] = size
+def _visit(rows, starts, lanes, at, coming, end, cost, course, options, plan):
+    """Descend over the rows of a block that were gathered for a label, and keep positives and support vectors.
+
+    The gradients of the first time count for the pass; the block is left as soon as they are within ``options.tol``.
+    """
+    lane, first = at % LANES, course.written[at]
+    own = WorkingSet(coming.rows[at, first:end], coming.costs[at, first:end], coming.alphas[at, first:end])
+    order = np.arange(end - first).astype(np.int32)
+    last = end - first
+    unsoft = np.zeros(0, np.float32)
+    weights, bias, state = lanes.weights[lane], lanes.bias[lane], course.state[at]
+    high_bar, low_bar = np.inf, -np.inf
+    for time in range(min(plan.times, options.max_sweeps)):
+        state = shuffle(order, last, state)
+        bars = (high_bar, low_bar, bias, _LEAST)
+        last, highest, lowest, bias = _sweep(rows, starts, own, order, last, weights, unsoft, options, bars)
+        if time == 0:
+            course.highest[at] = max(course.highest[at], highest)
+            course.lowest[at] = min(course.lowest[at], lowest)
+        if highest - lowest <= options.tol:
+            break
+        high_bar = highest if highest > 0 else np.inf
+        low_bar = lowest if lowest < 0 else -np.inf
+    lanes.bias[lane], course.state[at] = bias, state
+    bit, others = np.uint16(1 << lane), np.uint16(0xFFFF ^ (1 << lane))
+    kept = 0
+    for n in range(own.rows.shape[0]):
+        row = own.rows[n]
+        if own.alphas[n] > 0 or own.costs[n] > 0:
+            own.rows[kept], own.alphas[kept] = row, own.alphas[n]
+            own.costs[kept] = own.costs[n] if own.costs[n] > 0 else -cost * rows.weights[row]
+            lanes.member[row] |= bit
+            kept += 1
+        else:
+            lanes.member[row] &= others
+    course.written[at] = first + kept

@@ -7,7 +7,7 @@ import numpy as np
 from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.l1 import solve_l1
 from tailwise.kernels.solvers.logistic import solve_logistic
-from tailwise.kernels.solvers.passes import solve_svm_in_passes
+from tailwise.kernels.solvers.passes import Plan, solve_svm_in_passes
 from tailwise.kernels.solvers.problems import (
     FEW_TIMES,
     LOSSES,
@@ -35,6 +35,9 @@ GOING_ON = {"max_sweeps": 4}
 """Bounds on the solver's work, as options, where labels go on; chosen on validation rows of EURLex-4K."""
 
 DEFAULTS = Options()
+PLAN = Plan()
+_MANY_VALUES = 1 << 23
+"""Of rows that are solved in passes."""
 _KINDS = (np.int64, np.int32, np.float32)
 
 
@@ -77,15 +80,12 @@ def solve_block(
     """
     if options.loss not in LOSSES:
         raise ValueError(f"loss={options.loss!r} is not one of {', '.join(map(repr, LOSSES))}")
-    if isinstance(rows, FarRows):
-        often = rows.rows.indptr[-1] >= FEW_TIMES * rows.rows.features.shape[0]
-        anew = isinstance(start, Start) and not start.bias.size
-        if often and anew and options.loss != "logistic" and not options.l1:
-            return _joined(
-                rows.rows,
-                solve_svm_in_passes(rows.rows, rows.starts, _plain(labels), _compiled(options, -1.0), rows.memory),
-            )
+    if isinstance(rows, FarRows) and not _in_passes(rows.rows, options, start):
         rows = rows.near()
+    if isinstance(rows, FarRows) or _in_passes(rows, options, start):
+        near, starts, memory = rows if isinstance(rows, FarRows) else (rows, rows.indptr[:-1], 0)
+        solved = solve_svm_in_passes(near, starts, _plain(labels), _compiled(options, -1.0), PLAN, memory)
+        return _joined(near, solved)
     if isinstance(start, Standing):
         *solved, moved = resume_svm(rows, _plain(labels), _standing(start), _compiled(options, -1.0))
         return _joined(rows, tuple(solved))._replace(moved=moved)
@@ -95,6 +95,13 @@ def solve_block(
     if options.l1:
         raise ValueError(f"l1={options.l1!r} goes with the hinge losses only")
     return _joined(rows, solve_logistic(rows, _plain(labels), _compiled(options, np.nan)))
+
+
+def _in_passes(rows: Rows, options: Options, start: Start | Standing) -> bool:
+    """Whether rows are solved in passes, whatever the memory; others are copied where they are on disk."""
+    often = rows.indptr[-1] >= max(_MANY_VALUES, FEW_TIMES * rows.features.shape[0])
+    anew = isinstance(start, Start) and not start.bias.size
+    return often and anew and options.loss != "logistic" and not options.l1
 
 
 def solve_l1_block(

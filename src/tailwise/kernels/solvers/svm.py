@@ -23,7 +23,7 @@ from tailwise.kernels.arrays import grown
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
 from tailwise.kernels.solvers.problems import FEW_TIMES, SQUARED_HINGE, has_start
-from tailwise.kernels.solvers.sweeps import _descend, _dot, _where_they_lie
+from tailwise.kernels.solvers.sweeps import _descend, _dot
 from tailwise.kernels.sparse.sorting import index_of, sort_keys
 
 _NEGATIVES_TO_START = 64
@@ -91,7 +91,6 @@ def solve_svm(rows, labels, start, options):
         np.zeros(LANES, np.float32),
     )
     sets = _make_sets(n_lanes, _NEWCOMERS)
-    near = _where_they_lie()
     scores = np.empty((n_rows, n_lanes), np.float32)
     unsoft = np.zeros(n_features if options.l1 > 0 else 0, np.float32)
     begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
@@ -132,7 +131,7 @@ def solve_svm(rows, labels, start, options):
                         sets, lanes.size, 2 * (labels.indptr[label + 1] - labels.indptr[label]) + _NEGATIVES_TO_START
                     )
                     _start(rows, labels, label, lanes, lane, sets)
-                _descend(rows, lanes, lane, sets, unsoft, options, near)
+                _descend(rows, lanes, lane, sets, unsoft, options)
                 _settle(rows, lanes, lane, sets, labels.negative_costs[label])
                 # The last descent needs no scan after it: the lane takes its next label at once.
                 if lanes.rounds[lane] < options.max_rounds:
