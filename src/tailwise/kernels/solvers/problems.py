@@ -12,7 +12,7 @@ import numpy as np
 
 from tailwise.kernels.arrays import frozen, read_only
 from tailwise.kernels.compilation import njit
-from tailwise.kernels.sparse.csr import Csr, spread
+from tailwise.kernels.sparse.csr import Csr
 
 LOSSES = ("squared_hinge", "hinge", "logistic")
 BYTES_A_VALUE = 8
@@ -81,22 +81,13 @@ class Support(NamedTuple):
     values: np.ndarray
     """(nnz,) float32: α z"""
 
-    def some(self, chosen: np.ndarray) -> Support:
-        """Those of the labels that are ``chosen``, (n_labels,) bool."""
-        indptr, take = spread(self.indptr[:-1][chosen], np.diff(self.indptr)[chosen])
-        return Support(indptr, self.positions[take], self.values[take])
-
 
 class Standing(NamedTuple):
-    """Where to go on: the support vectors of each label, and other rows that may have a loss."""
+    """Where to go on: the support vectors of each label."""
 
     support: Support
-    among: np.ndarray
-    """(n,) int32, ascending: the rows to look at for losses, new ones or all"""
-    touched: np.ndarray
-    """(n_labels,) bool: labels that go on whatever these rows say"""
     rounds: int
-    """of a look and a descent, at most"""
+    """of a look at all rows and a descent, at most"""
 
 
 class Weights(NamedTuple):
@@ -112,15 +103,6 @@ class Weights(NamedTuple):
     """(n_labels,) float32"""
     support: Support | None = None
     """where the dual stands, of a solver that has one"""
-    moved: np.ndarray | None = None
-    """(n_labels,) bool: of labels that go on, which ones did; the others have no weights here"""
-
-    def those_that_moved(self) -> Weights:
-        """Without the labels that did not move."""
-        assert self.moved is not None and self.support is not None
-        ends = np.append(True, self.moved)
-        support = self.support._replace(indptr=self.support.indptr[ends])
-        return self._replace(indptr=self.indptr[ends], bias=self.bias[self.moved], support=support, moved=None)
 
 
 class Start(NamedTuple):

@@ -1,8 +1,8 @@
-"""Support vector machines that go on from where their dual stood, over support vectors and new rows alone.
+"""Support vector machines that go on from where their dual stood, with one look at all rows a round.
 
 The problem is that of :mod:`tailwise.kernels.solvers.svm`. A label's state is its support vectors with their α, from
 which weights and bias follow. Sixteen labels at a time are restored and look at rows together; what the look finds out
-of balance, and nothing else, is descended over.
+of balance, and nothing else, is visited, the most urgent rows first.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ import numpy as np
 
 from tailwise.kernels.arrays import grown
 from tailwise.kernels.compilation import njit
+from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
 from tailwise.kernels.solvers.problems import SQUARED_HINGE, Options
 from tailwise.kernels.solvers.svm import _make_sets, _roomier
-from tailwise.kernels.solvers.sweeps import _FAST, WorkingSet, _where_they_lie, descend, sum_support
+from tailwise.kernels.solvers.sweeps import _AHEAD, _FAST, WorkingSet, _add, _ask_for, _sweep, sum_support
 
-_NEWCOMERS = 128
-"""Rows at most that join a label after a look, those of the largest losses."""
+_NEWCOMERS = 64
+"""Rows that may join a label after a look, those of the largest losses; or a share of its rows, if that is more."""
+_SHARE = 0.3
 _SWEEPS_BEFORE = 2
 """Over the new positives of a label, before it looks at all rows: what is like them then shows."""
 _BINS = 256
@@ -28,30 +30,26 @@ _LEAST = 0.05
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def resume_svm(rows, labels, standing, options):
-    """Go on with every label of ``labels``; returns what :func:`tailwise.kernels.solvers.svm.solve_svm` returns, and
-    which labels moved: (n_labels,) bool. Those that did not have no weights in the result.
+    """Go on with every label of ``labels``; returns what :func:`tailwise.kernels.solvers.svm.solve_svm` returns.
 
-    A label holds its positives and its support vectors; a row that has changed sides begins with α = 0. It looks at
-    ``standing.among`` for negatives with a loss; without any it stays as it is, unless it is touched. Otherwise they
-    join, and descent goes over all that it holds; after a look at all rows, over what is out of balance alone. That
-    makes a round, of which there are at most ``standing.rounds``, of ``options.max_sweeps`` sweeps. Inputs are only
-    read; a label's result does not depend on the others.
+    A label holds its positives and its support vectors; a row that has changed sides begins with α = 0. New positives
+    get their α first, and all negatives make up for them together, by one factor. Then in turn a look at all rows, from
+    which negatives with a loss join, and up to ``options.max_sweeps`` sweeps over what is out of balance:
+    ``standing.rounds`` times at most. Inputs are only read; a label's result does not depend on the others.
     """
     n_labels, n_features, n_rows = labels.indptr.shape[0] - 1, rows.features.shape[0], rows.squares.shape[0]
     least, floor = np.float32(_LEAST * options.tol), np.float32(options.tol - 1)
-    among = standing.among
-    everywhere = among.shape[0] == n_rows
-    near = _where_they_lie()
     side_by_side = zero_lanes(n_features)
     weights = np.zeros((LANES, n_features), np.float32)
     unsoft = np.zeros((LANES, n_features if options.l1 > 0 else 0), np.float32)
     member = np.zeros(n_rows, np.uint16)
-    scores = np.empty((among.shape[0], LANES), np.float32)
-    hits, n_hits = np.empty((LANES, among.shape[0]), np.int32), np.zeros(LANES, np.int64)
-    seen, size, against = np.zeros(LANES, np.float32), np.zeros(LANES, np.int64), np.zeros(n_features, np.float32)
-    sets, some, picked = _make_sets(LANES, 1024), _make_sets(1, 1024), np.empty(1024, np.int64)
+    scores = np.empty((n_rows, LANES), np.float32)
+    hits, n_hits = np.empty((LANES, n_rows), np.int32), np.zeros(LANES, np.int64)
+    size, against = np.zeros(LANES, np.int64), np.zeros(n_features, np.float32)
+    sets = _make_sets(LANES, 1024)
+    urgency, order = np.empty((2, n_rows), np.float32), np.empty((2, n_rows), np.int32)
     begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
-    bias, moved = np.zeros(n_labels, np.float32), np.zeros(n_labels, np.bool_)
+    bias = np.zeros(n_labels + LANES, np.float32)
     features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
     first, n_support = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
     positions, signed = np.empty(1024, np.int32), np.empty(1024, np.float32)
@@ -63,51 +61,126 @@ def resume_svm(rows, labels, standing, options):
             sets = _roomier(sets, size, _most(labels, standing.support, label) + _NEWCOMERS)
             size[lane] = _gather(rows, labels, standing.support, label, lane, sets, member)
             own = _view(sets, lane, size[lane])
-            moved[label] = standing.touched[label]
-            bias[label] = seen[lane] = _restore(rows, own, weights[lane], unsoft[lane], options)
-            if everywhere:
-                some, picked, n_some = _pick_new_positives(own, some, picked)
-                part = _view(some, 0, n_some)
+            bias[label] = _restore(rows, own, weights[lane], against, unsoft[lane], options)
+            if _new_positives(own, urgency[0]):
                 effort = (_SWEEPS_BEFORE, least)
-                descend(rows, part, weights[lane], unsoft[lane], bias[label], effort, _fixed(options), near)
-                _put_back(own, part, picked)
-                bias[label] = seen[lane] = _balance(rows, own, weights[lane], unsoft[lane], against, options)
+                _sweep_urgent(
+                    rows, own, weights[lane], unsoft[lane], bias[label], urgency, order, effort, _fixed(options)
+                )
+                bias[label] = _balance(own, weights[lane], against, options)
         for _ in range(standing.rounds):
             pending = False
             _put_side_by_side(weights, side_by_side)
-            _look(rows, among, side_by_side, seen, n_lanes, member, floor, scores, hits, n_hits)
+            _look(rows, side_by_side, bias[start : start + LANES], n_lanes, member, floor, scores, hits, n_hits)
             for lane in range(n_lanes):
                 label = start + lane
                 sets = _roomier(sets, size, size[lane] + n_hits[lane])
-                came = _join(rows, labels, among, label, lane, sets, size, scores, hits[lane, : n_hits[lane]], floor)
+                came = _join(rows, labels, label, lane, sets, size, scores, hits[lane, : n_hits[lane]], floor)
                 for n in range(came.shape[0]):
                     member[came[n]] |= np.uint16(1 << lane)
-                moved[label] |= came.shape[0] > 0
-                if not moved[label]:
-                    continue
                 own = _view(sets, lane, size[lane])
-                some, picked, n_some = _pick(own, scores, lane, everywhere, least, options, some, picked)
-                part = _view(some, 0, n_some)
+                _out_of_balance(own, scores, lane, options, urgency[0])
                 effort = (options.max_sweeps, least)
-                bias[label], _ = descend(rows, part, weights[lane], unsoft[lane], bias[label], effort, options, near)
-                _put_back(own, part, picked)
-                seen[lane] = bias[label]
-                pending |= n_some > 0
+                bias[label], sweeps = _sweep_urgent(
+                    rows, own, weights[lane], unsoft[lane], bias[label], urgency, order, effort, options
+                )
+                pending |= sweeps > 0
             if not pending:
                 break
         for lane in range(n_lanes):
             label = start + lane
             begin[label], first[label] = used, held
-            if moved[label]:
-                features, values = grown(features, used, used + n_features), grown(values, used, used + n_features)
-                used = _keep_weights(weights[lane], options.prune, features, values, used)
-                positions, signed = grown(positions, held, held + size[lane]), grown(signed, held, held + size[lane])
-                held = _keep_support(_view(sets, lane, size[lane]), positions, signed, held)
+            features, values = grown(features, used, used + n_features), grown(values, used, used + n_features)
+            used = _keep_weights(weights[lane], options.prune, features, values, used)
+            positions, signed = grown(positions, held, held + size[lane]), grown(signed, held, held + size[lane])
+            held = _keep_support(_view(sets, lane, size[lane]), positions, signed, held)
             count[label], n_support[label] = used - begin[label], held - first[label]
             for n in range(size[lane]):
                 member[sets.rows[lane, n]] = 0
             size[lane] = 0
-    return begin, count, features, values, bias, first, n_support, positions, signed, moved
+    return begin, count, features, values, bias[:n_labels], first, n_support, positions, signed
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _sweep_urgent(rows, own, weights, unsoft, bias, urgency, order, effort, options):
+    """Visit the members of a set that are out of balance, the most urgent first; returns the bias, and how many times.
+
+    ``urgency[0]`` tells by how much the gradient of each is off; then it is what the last visit changed of its α. A
+    member that changed by no more than ``effort[1]`` is not visited again. Within a step of urgency the order is
+    another one in every sweep, for descent in a fixed order is slow. α, ``weights``, ``unsoft``, ``urgency`` and
+    ``order`` are written.
+    """
+    sweeps, least = effort
+    size = own.rows.shape[0]
+    state = shuffle_state(options.seed)
+    for number in range(sweeps):
+        n_some, state = _most_urgent_first(urgency[0, :size], least, order, state)
+        if n_some == 0:
+            return bias, number
+        for n in range(size):
+            urgency[1, n] = own.alphas[n]
+        bars = (np.inf, -np.inf, bias, least)
+        _, _, _, bias = _sweep(rows, rows.indptr, own, order[0], n_some, weights, unsoft, options, bars)
+        for n in range(size):
+            urgency[0, n] = abs(own.alphas[n] - urgency[1, n])
+    return bias, sweeps
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _most_urgent_first(urgency, least, order, state):
+    """Into ``order[0]`` the places of ``urgency`` above ``least``, in steps of 1/64 from the top, mixed within a step.
+
+    Returns how many, and the next state of the random order; writes ``order[1]``.
+    """
+    n_some = 0
+    for n in range(urgency.shape[0]):
+        order[1, n_some] = n
+        n_some += urgency[n] > least
+    state = shuffle(order[1], n_some, state)
+    ends = np.zeros(_BINS, np.int64)
+    for n in range(n_some):
+        ends[_bin_from_top(urgency[order[1, n]])] += 1
+    for n in range(1, _BINS):
+        ends[n] += ends[n - 1]
+    for n in range(n_some):
+        bin_ = _bin_from_top(urgency[order[1, n]])
+        ends[bin_] -= 1
+        order[0, ends[bin_]] = order[1, n]
+    return n_some, state
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _bin_from_top(urgency):
+    return _BINS - 1 - min(np.int64(urgency * _BINS_A_UNIT), _BINS - 1)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _new_positives(own, urgency):
+    """Positives without α are urgent, and nothing else; returns whether there are any."""
+    found = False
+    for n in range(own.rows.shape[0]):
+        is_new = own.costs[n] > 0 and own.alphas[n] == 0
+        urgency[n] = is_new
+        found |= is_new
+    return found
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _out_of_balance(own, scores, lane, options, urgency):
+    """By how much the gradient of each member is off, by the scores of its row; writes ``urgency``."""
+    for n in range(own.rows.shape[0]):
+        cost, alpha = own.costs[n], own.alphas[n]
+        score = scores[np.uint64(own.rows[n]), np.uint64(lane)]
+        gradient = (score if cost > 0 else -score) - np.float32(1)
+        upper = abs(cost)
+        if options.loss == SQUARED_HINGE:
+            gradient += np.float32(0.5) / upper * alpha
+            upper = np.float32(np.inf)
+        if alpha <= 0:
+            gradient = min(gradient, np.float32(0))
+        elif alpha >= upper:
+            gradient = max(gradient, np.float32(0))
+        urgency[n] = abs(gradient)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -166,8 +239,11 @@ def _gather(rows, labels, support, label, lane, sets, member):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _restore(rows, own, weights, unsoft, options):
-    """The weights, into ``weights``, and the bias that belong to the α; those of the hinge loss end at its C."""
+def _restore(rows, own, weights, against, unsoft, options):
+    """The weights that belong to the α, what negatives have part in them (``against``), both written; and the bias.
+
+    α of the hinge loss end at its C. With L1 nobody asks for the negatives' part.
+    """
     if options.loss != SQUARED_HINGE:
         for n in range(own.rows.shape[0]):
             own.alphas[n] = min(own.alphas[n], abs(own.costs[n]))
@@ -177,8 +253,20 @@ def _restore(rows, own, weights, unsoft, options):
         for feature in range(weights.shape[0]):
             moved = unsoft[feature]
             weights[feature] = max(moved - l1, np.float32(0)) + min(moved + l1, np.float32(0))
-    else:
-        sum_support(rows, own, weights)
+        return _bias(own, options)
+    weights[:] = 0
+    against[:] = 0
+    size = own.rows.shape[0]
+    for n in range(size):
+        row = own.rows[min(n + _AHEAD, size - 1)]
+        _ask_for(rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1])
+        row, alpha = own.rows[n], own.alphas[n]
+        if own.costs[n] > 0:
+            _add(weights, rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1], alpha)
+        else:
+            _add(against, rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1], -alpha)
+    for feature in range(weights.shape[0]):
+        weights[feature] += against[feature]
     return _bias(own, options)
 
 
@@ -191,23 +279,19 @@ def _bias(own, options):
 
 
 @njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
-def _balance(rows, own, weights, unsoft, against, options):
+def _balance(own, weights, against, options):
     """Multiply the α of all negatives by what makes the dual objective largest; returns the bias.
 
     New positives lift the bias for every row. A sweep would let the first negatives that it comes to bear that alone.
-    ``against`` (n_features,) is written.
+    ``against`` is what negatives have part in ``weights``; α and ``weights`` are written.
     """
     bias = _bias(own, options)
     if options.l1 > 0 or options.loss != SQUARED_HINGE:
         return bias
-    against[:] = 0
     total = square = np.float32(0)
     for n in range(own.rows.shape[0]):
         alpha = own.alphas[n]
-        if own.costs[n] < 0 and alpha > 0:
-            row = own.rows[n]
-            for a in range(np.uint64(rows.indptr[row]), np.uint64(rows.indptr[row + 1])):
-                against[np.uint64(rows.indices[a])] -= alpha * rows.data[a]
+        if own.costs[n] < 0:
             total += alpha
             square += np.float32(0.5) * alpha * alpha / -own.costs[n]
     scale_squared = np.float32(options.bias_scale * options.bias_scale)
@@ -235,15 +319,12 @@ def _put_side_by_side(weights, side_by_side):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _look(rows, among, side_by_side, bias, n_lanes, member, floor, scores, hits, n_hits):
-    """Scores of the rows ``among`` by all lanes; and for each lane the places of those above ``floor`` that are no
-    members of it.
-    """
+def _look(rows, side_by_side, bias, n_lanes, member, floor, scores, hits, n_hits):
+    """Scores of all rows by all lanes; and for each lane the rows above ``floor`` that are no members of it."""
     n_hits[:] = 0
     busy = (1 << n_lanes) - 1
-    for n in range(among.shape[0]):
-        row = among[n]
-        here = scores[n]
+    for row in range(rows.squares.shape[0]):
+        here = scores[row]
         for lane in range(LANES):
             here[lane] = bias[lane]
         dot_lanes(side_by_side, rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1], here)
@@ -254,21 +335,21 @@ def _look(rows, among, side_by_side, bias, n_lanes, member, floor, scores, hits,
         lane = 0
         while found:
             if found & 1:
-                hits[lane, n_hits[lane]] = n
+                hits[lane, n_hits[lane]] = row
                 n_hits[lane] += 1
             found >>= 1
             lane += 1
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _join(rows, labels, among, label, lane, sets, size, scores, hits, floor):
+def _join(rows, labels, label, lane, sets, size, scores, hits, floor):
     """The highest of the hits join the set of a lane, with α = 0, in their order; returns which rows these are."""
-    bar = _bar(scores, lane, hits, floor)
+    bar = _bar(scores, lane, hits, floor, max(_NEWCOMERS, np.int64(_SHARE * size[lane])))
     came = np.empty(hits.shape[0], np.int32)
     n_came = 0
-    for n in hits:
-        came[n_came] = among[n]
-        n_came += scores[np.uint64(n), np.uint64(lane)] > bar
+    for row in hits:
+        came[n_came] = row
+        n_came += scores[np.uint64(row), np.uint64(lane)] > bar
     own, costs, alphas = sets.rows[lane], sets.costs[lane], sets.alphas[lane]
     a, b = size[lane] - 1, n_came - 1
     for at in range(size[lane] + n_came - 1, -1, -1):
@@ -286,74 +367,18 @@ def _join(rows, labels, among, label, lane, sets, size, scores, hits, floor):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _bar(scores, lane, hits, floor):
-    """The score that ``_NEWCOMERS`` of the hits exceed, or a few less; at least ``floor``, and at most that and 4."""
-    if hits.shape[0] <= _NEWCOMERS:
+def _bar(scores, lane, hits, floor, most):
+    """The score that ``most`` of the hits exceed, or a few less; at least ``floor``, and at most that and 4."""
+    if hits.shape[0] <= most:
         return floor
     counts = np.zeros(_BINS, np.int64)
-    for n in hits:
-        counts[min(np.int64((scores[np.uint64(n), np.uint64(lane)] - floor) * _BINS_A_UNIT), _BINS - 1)] += 1
+    for row in hits:
+        counts[min(np.int64((scores[np.uint64(row), np.uint64(lane)] - floor) * _BINS_A_UNIT), _BINS - 1)] += 1
     total, bar = hits.shape[0], 0
-    while total > _NEWCOMERS and bar < _BINS - 1:
+    while total > most and bar < _BINS - 1:
         total -= counts[bar]
         bar += 1
     return floor + np.float32(bar / _BINS_A_UNIT)
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _pick_new_positives(own, some, picked):
-    """The positives without α, into ``some`` and where they stand into ``picked``; both, and how many."""
-    some, picked = _room(some, picked, own.rows.shape[0])
-    n_some = 0
-    for n in range(own.rows.shape[0]):
-        if own.costs[n] > 0 and own.alphas[n] == 0:
-            n_some = _take(own, n, some, picked, n_some)
-    return some, picked, n_some
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _pick(own, scores, lane, everywhere, least, options, some, picked):
-    """As :func:`_pick_new_positives` for all of a set; where rows have scores, what is out of balance by them."""
-    some, picked = _room(some, picked, own.rows.shape[0])
-    n_some = 0
-    for n in range(own.rows.shape[0]):
-        cost, alpha = own.costs[n], own.alphas[n]
-        off = not everywhere or (alpha == 0 and cost < 0)
-        if not off:
-            score = scores[np.uint64(own.rows[n]), np.uint64(lane)]
-            gradient = (score if cost > 0 else -score) - np.float32(1)
-            upper = abs(cost)
-            if options.loss == SQUARED_HINGE:
-                gradient += np.float32(0.5) / upper * alpha
-                upper = np.float32(np.inf)
-            if alpha <= 0:
-                gradient = min(gradient, np.float32(0))
-            elif alpha >= upper:
-                gradient = max(gradient, np.float32(0))
-            off = abs(gradient) > least
-        if off:
-            n_some = _take(own, n, some, picked, n_some)
-    return some, picked, n_some
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _room(some, picked, size):
-    if size > picked.shape[0]:
-        return _make_sets(1, 2 * size), np.empty(2 * size, np.int64)
-    return some, picked
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _take(own, n, some, picked, n_some):
-    some.rows[0, n_some], some.costs[0, n_some], some.alphas[0, n_some] = own.rows[n], own.costs[n], own.alphas[n]
-    picked[n_some] = n
-    return n_some + 1
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _put_back(own, part, picked):
-    for n in range(part.rows.shape[0]):
-        own.alphas[picked[n]] = part.alphas[n]
 
 
 @njit(nogil=True, cache=True, boundscheck=False)

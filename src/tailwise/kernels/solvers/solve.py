@@ -31,7 +31,7 @@ DEFAULT_C = {"squared_hinge": 1.0, "hinge": 1.0, "logistic": 16.0}
 whose slope never exceeds 1."""
 
 
-GOING_ON = {"max_sweeps": 4}
+GOING_ON = {"max_sweeps": 3}
 """Bounds on the solver's work, as options, where labels go on; chosen on validation rows of EURLex-4K."""
 
 DEFAULTS = Options()
@@ -61,8 +61,8 @@ def solve_block(
     options : Options
         Loss, penalty, accuracy, pruning.
     start : Start or Standing
-        Old solutions to begin from, by a scan of all rows; or where the dual of each label stood, from which it goes on
-        over support vectors, positives and candidates alone. The logistic loss begins anew whatever it says.
+        Old solutions to begin from, by a scan of all rows; or where the dual of each label stood, from which it goes
+        on. The logistic loss begins anew whatever it says.
 
     Returns
     -------
@@ -87,8 +87,7 @@ def solve_block(
         solved = solve_svm_in_passes(near, starts, _plain(labels), _compiled(options, -1.0), PLAN, memory)
         return _joined(near, solved)
     if isinstance(start, Standing):
-        *solved, moved = resume_svm(rows, _plain(labels), _standing(start), _compiled(options, -1.0))
-        return _joined(rows, tuple(solved))._replace(moved=moved)
+        return _joined(rows, resume_svm(rows, _plain(labels), _standing(start), _compiled(options, -1.0)))
     if options.loss != "logistic":
         began = _local(rows, start) if start.bias.size else None
         return _joined(rows, solve_svm(rows, _plain(labels), began, _compiled(options, -1.0)))
@@ -126,13 +125,8 @@ def _plain(labels: Labels) -> Labels:
 
 
 def _standing(start: Standing) -> Standing:
-    support = _plain_support(start.support)
-    among, touched = start.among.astype(np.int32, copy=False), start.touched.astype(np.bool_, copy=False)
-    return frozen(Standing(support, among, touched, int(start.rounds)))
-
-
-def _plain_support(support: Support) -> Support:
-    return frozen(Support(*(part.astype(kind, copy=False) for part, kind in zip(support, _KINDS, strict=True))))
+    support = (part.astype(kind, copy=False) for part, kind in zip(start.support, _KINDS, strict=True))
+    return Standing(frozen(Support(*support)), int(start.rounds))
 
 
 def _local(rows: Rows, start: Start) -> Start:

@@ -30,12 +30,6 @@ class WorkingSet(NamedTuple):
     """float32"""
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
-def _where_they_lie():
-    """For what still hands it to :func:`descend`."""
-    return None
-
-
 @njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
 def _dot(weights, indices, data, start, stop):
     total = np.float32(0)
@@ -81,12 +75,12 @@ def _descend(rows, lanes, lane, sets, unsoft, options):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def descend(rows, own, weights, unsoft, bias, effort, options, near=None):
+def descend(rows, own, weights, unsoft, bias, effort, options):
     """Coordinate descent over one working set, with LIBLINEAR's shrinking; returns the bias and the error left.
 
     ``own`` is a :class:`WorkingSet`, ``weights`` (n_features,) and ``bias`` belong to its α, and with L1 ``unsoft`` is
     what :func:`sum_support` gives, all float32; α, ``weights`` and ``unsoft`` are written. ``effort`` is how many
-    sweeps there are at most, and how far a row's gradient may be off without a step. ``near`` says nothing any more.
+    sweeps there are at most, and how far a row's gradient may be off without a step.
     """
     sweeps, least = effort
     size = own.rows.shape[0]
