@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.arrays import grown
+from tailwise.kernels.arrays import ask_for_pages, grown, read_around
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
@@ -101,7 +101,7 @@ def solve_svm_in_passes(rows, starts, labels, options, plan, memory):
 
     The values of row i are ``rows.indices[starts[i] :]`` and ``rows.data[starts[i] :]``, as many as ``rows.indptr``
     says. As many labels are solved together as have their weights and sets in about ``memory`` bytes, sixteen at least:
-    for rows on disk it says how often these are read. The result does not depend on it. There are at most
+    for rows on disk it says how often these are read; 0 says that they are in memory. The result does not depend on it. There are at most
     ``options.max_rounds`` passes after the first, and ``plan.passes`` in all. All arguments are only read.
     """
     n_labels = labels.indptr.shape[0] - 1
@@ -114,7 +114,10 @@ def solve_svm_in_passes(rows, starts, labels, options, plan, memory):
     used = kept = start = 0
     while start < n_labels:
         stop = _last_of(rows, labels, start, memory)
-        lanes, sets = _solve_together(rows, starts, labels, start, stop, options, plan)
+        if memory > 0:
+            read_around(rows.indices, False)
+            read_around(rows.data, False)
+        lanes, sets = _solve_together(rows, starts, labels, start, stop, options, plan, memory > 0)
         for at in range(stop - start):
             label = start + at
             features = grown(features, used, used + n_features)
@@ -128,6 +131,9 @@ def solve_svm_in_passes(rows, starts, labels, options, plan, memory):
             first[label] = kept
             kept += n_support[label]
         start = stop
+    if memory > 0:
+        read_around(rows.indices, True)
+        read_around(rows.data, True)
     return begin, count, features, values, bias, first, n_support, positions, signed
 
 
@@ -148,7 +154,7 @@ def _last_of(rows, labels, start, memory):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _solve_together(rows, starts, labels, start, stop, options, plan):
+def _solve_together(rows, starts, labels, start, stop, options, plan, far):
     """The labels from ``start`` to before ``stop``, one a lane: their lanes and sets in the end."""
     n_rows, n_features = rows.squares.shape[0], rows.features.shape[0]
     n_groups = -(-(stop - start) // LANES)
@@ -185,6 +191,8 @@ def _solve_together(rows, starts, labels, start, stop, options, plan):
                 _sort(sets, at, groups.size[at], blocks.places)
                 course.read[at] = course.written[at] = 0
                 course.highest[at] = course.lowest[at] = 0
+        if far:
+            _ask_for_block(rows, starts, blocks, 0)
         most_rows = np.max(np.diff(blocks.ends))
         hits = _Hits(
             np.empty(most_rows, np.int32),
@@ -192,6 +200,8 @@ def _solve_together(rows, starts, labels, start, stop, options, plan):
             np.zeros((LANES, _BINS), np.int64),
         )
         for block in range(blocks.ends.shape[0] - 1):
+            if far:
+                _ask_for_block(rows, starts, blocks, block + 1)
             for group in range(n_groups):
                 here = slice(group * LANES, (group + 1) * LANES)
                 if np.any(groups.label[here] >= 0):
@@ -273,6 +283,23 @@ def _cut_rows(indptr, values, number, seed):
         turns[used[block]], places[row] = row, used[block]
         used[block] += 1
     return _Blocks(turns, ends, places)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _ask_for_block(rows, starts, blocks, block):
+    """Have a block, if there is such a one, come from disk while others are visited."""
+    if block >= blocks.ends.shape[0] - 1:
+        return
+    first, last = np.int64(0), np.int64(0)
+    for n in range(blocks.ends[block], blocks.ends[block + 1]):
+        row = blocks.turns[n]
+        if starts[row] != last:
+            ask_for_pages(rows.indices, first, last)
+            ask_for_pages(rows.data, first, last)
+            first = starts[row]
+        last = starts[row] + rows.indptr[row + 1] - rows.indptr[row]
+    ask_for_pages(rows.indices, first, last)
+    ask_for_pages(rows.data, first, last)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
