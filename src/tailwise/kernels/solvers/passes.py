@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.arrays import ask_for_pages, grown, read_around
+from tailwise.kernels.arrays import ask_for_pages, read_around
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
@@ -41,6 +41,8 @@ from tailwise.kernels.sparse.sorting import index_of, sort_keys
 
 _STRIPS = 32
 """Of a block."""
+_BYTES_A_WEIGHT = 12
+"""While a label is solved, and then with its feature."""
 _BYTES_A_MEMBER = 24
 """Of a set: row, cost and α, twice."""
 
@@ -105,12 +107,11 @@ def solve_svm_in_passes(rows, starts, labels, options, plan, memory):
     ``options.max_rounds`` passes after the first, and ``plan.passes`` in all. All arguments are only read.
     """
     n_labels = labels.indptr.shape[0] - 1
-    n_features = rows.features.shape[0]
     begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
     bias = np.empty(n_labels, np.float32)
-    features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
+    features, values = np.empty(0, np.int32), np.empty(0, np.float32)
     first, n_support = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
-    positions, signed = np.empty(_NEWCOMERS, np.int32), np.empty(_NEWCOMERS, np.float32)
+    positions, signed = np.empty(0, np.int32), np.empty(0, np.float32)
     used = kept = start = 0
     while start < n_labels:
         stop = _last_of(rows, labels, start, memory)
@@ -118,15 +119,15 @@ def solve_svm_in_passes(rows, starts, labels, options, plan, memory):
             read_around(rows.indices, False)
             read_around(rows.data, False)
         lanes, sets = _solve_together(rows, starts, labels, start, stop, options, plan, memory > 0)
+        more = _count_weights(lanes, stop - start, options.prune)
+        features, values = _longer(features, used, more), _longer(values, used, more)
+        more = np.sum(lanes.size[: stop - start])
+        positions, signed = _longer(positions, kept, more), _longer(signed, kept, more)
         for at in range(stop - start):
             label = start + at
-            features = grown(features, used, used + n_features)
-            values = grown(values, used, used + n_features)
             count[label] = _take(lanes, at, options.prune, features, values, used)
             begin[label], bias[label] = used, lanes.bias[at]
             used += count[label]
-            positions = grown(positions, kept, kept + lanes.size[at])
-            signed = grown(signed, kept, kept + lanes.size[at])
             n_support[label] = _take_support(lanes, at, sets, positions, signed, kept)
             first[label] = kept
             kept += n_support[label]
@@ -138,10 +139,28 @@ def solve_svm_in_passes(rows, starts, labels, options, plan, memory):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
+def _count_weights(lanes, n_lanes, prune):
+    """How many weights lanes keep; without weights whose magnitude is 0."""
+    total = 0
+    for lane in range(n_lanes):
+        for weight in lanes.weights[lane]:
+            total += abs(weight) >= prune and weight != 0
+    return total
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _longer(array, used, more):
+    """A copy with so many more entries and not one beyond: what labels are solved to may be most of the memory."""
+    longer = np.empty(used + more, array.dtype)
+    longer[:used] = array[:used]
+    return longer
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
 def _last_of(rows, labels, start, memory):
     """The labels from ``start`` to before this one are solved together: so many sixteens as memory serves."""
     n_labels = labels.indptr.shape[0] - 1
-    weights = LANES * 4 * rows.features.shape[0] + 2 * rows.squares.shape[0]
+    weights = LANES * _BYTES_A_WEIGHT * rows.features.shape[0] + 2 * rows.squares.shape[0]
     taken, stop = 0, start
     while stop < n_labels:
         last = min(stop + LANES, n_labels)
