@@ -147,8 +147,8 @@ def train(folder: str, name: str) -> dict[str, Any]:
         "s": taken.wall,
         "MB read": resource.getrusage(resource.RUSAGE_SELF).ru_inblock * 512 / 1e6,
         "anonymous MB": most[0],
-        "P@1": 100 * scores["p@1"].value,
-        "P@5": 100 * scores["p@5"].value,
+        "P@1": scores["p@1"].value,
+        "P@5": scores["p@5"].value,
         "digest": hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in learnt)).hexdigest(),
     }
 

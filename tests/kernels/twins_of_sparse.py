@@ -10,7 +10,7 @@ from scipy import sparse
 from strategies import generators, sparse_rows
 
 from tailwise.kernels import random
-from tailwise.kernels.arrays import grown
+from tailwise.kernels.arrays import ask_for_pages, grown, read_around
 from tailwise.kernels.sparse import centroids, columns, csr, rows, scoring, sorting, sums, topk
 
 COARSE = [-np.inf, -1.0, -0.0, 0.0, 0.5, 0.5, 2.0]
@@ -210,6 +210,14 @@ def one_row(draw):
 
 
 TWINS = {
+    ask_for_pages: Twin(
+        lambda array, start, stop: None,
+        st.tuples(st.integers(0, 9000), st.integers(0, 9000)).map(lambda ends: (np.zeros(9000, np.float32), *ends)),
+    ),
+    read_around: Twin(
+        lambda array, usual: None,
+        st.tuples(st.integers(0, 9000), st.booleans()).map(lambda drawn: (np.zeros(drawn[0], np.int32), drawn[1])),
+    ),
     grown: Twin(
         lambda array, used, size: (array[:used], array.size if size <= array.size else max(size, 2 * array.size)),
         growing(),

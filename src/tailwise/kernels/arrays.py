@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+import os
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -10,6 +12,13 @@ from numba import types
 from numba.extending import intrinsic
 
 from tailwise.kernels.compilation import njit
+
+_PAGE = mmap.PAGESIZE
+_PAGES_A_CALL = 32
+"""Systems may read no more than this for one call."""
+_NORMAL, _RANDOM, _WILL_NEED = 0, 1, 3
+_HAS_ADVICE = os.name == "posix"
+_madvise = types.ExternalFunction("madvise", types.intc(types.uintp, types.uintp, types.intc))
 
 Parts = TypeVar("Parts", bound=NamedTuple)
 
@@ -66,3 +75,31 @@ def prefetch(typing_context, array, place):
         return context.get_dummy_value()
 
     return types.none(array, types.uint64), generate
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def ask_for_pages(array, start, stop):
+    """Ask for ``array[start:stop]`` (1-D, contiguous), which lies in a mapped file, from disk and go on."""
+    if _HAS_ADVICE and start < stop:
+        first, last = _bytes_of(array, start, stop)
+        while first < last:
+            _madvise(first, min(last - first, _PAGES_A_CALL * _PAGE), _WILL_NEED)
+            first += _PAGES_A_CALL * _PAGE
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def read_around(array, usual):
+    """Whether a page of ``array`` (1-D, contiguous, of a mapped file) that is touched brings those around it, as usual.
+
+    Systems read up to megabytes around, which is much where pages are asked for in time but for a few.
+    """
+    if _HAS_ADVICE and array.shape[0] > 0:
+        first, last = _bytes_of(array, 0, array.shape[0])
+        _madvise(first, last - first, _NORMAL if usual else _RANDOM)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _bytes_of(array, start, stop):
+    """From the start of a page."""
+    begin = array.ctypes.data
+    return (begin + start * array.itemsize) // _PAGE * _PAGE, begin + stop * array.itemsize

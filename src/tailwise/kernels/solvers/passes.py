@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.arrays import grown
+from tailwise.kernels.arrays import ask_for_pages, read_around
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
@@ -41,6 +41,8 @@ from tailwise.kernels.sparse.sorting import index_of, sort_keys
 
 _STRIPS = 32
 """Of a block."""
+_BYTES_A_WEIGHT = 12
+"""While a label is solved, and then with its feature."""
 _BYTES_A_MEMBER = 24
 """Of a set: row, cost and α, twice."""
 
@@ -101,41 +103,64 @@ def solve_svm_in_passes(rows, starts, labels, options, plan, memory):
 
     The values of row i are ``rows.indices[starts[i] :]`` and ``rows.data[starts[i] :]``, as many as ``rows.indptr``
     says. As many labels are solved together as have their weights and sets in about ``memory`` bytes, sixteen at least:
-    for rows on disk it says how often these are read. The result does not depend on it. There are at most
+    for rows on disk it says how often these are read; 0 says that they are in memory. The result does not depend on it. There are at most
     ``options.max_rounds`` passes after the first, and ``plan.passes`` in all. All arguments are only read.
     """
     n_labels = labels.indptr.shape[0] - 1
-    n_features = rows.features.shape[0]
     begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
     bias = np.empty(n_labels, np.float32)
-    features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
+    features, values = np.empty(0, np.int32), np.empty(0, np.float32)
     first, n_support = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
-    positions, signed = np.empty(_NEWCOMERS, np.int32), np.empty(_NEWCOMERS, np.float32)
+    positions, signed = np.empty(0, np.int32), np.empty(0, np.float32)
     used = kept = start = 0
     while start < n_labels:
         stop = _last_of(rows, labels, start, memory)
-        lanes, sets = _solve_together(rows, starts, labels, start, stop, options, plan)
+        if memory > 0:
+            read_around(rows.indices, False)
+            read_around(rows.data, False)
+        lanes, sets = _solve_together(rows, starts, labels, start, stop, options, plan, memory > 0)
+        more = _count_weights(lanes, stop - start, options.prune)
+        features, values = _longer(features, used, more), _longer(values, used, more)
+        more = np.sum(lanes.size[: stop - start])
+        positions, signed = _longer(positions, kept, more), _longer(signed, kept, more)
         for at in range(stop - start):
             label = start + at
-            features = grown(features, used, used + n_features)
-            values = grown(values, used, used + n_features)
             count[label] = _take(lanes, at, options.prune, features, values, used)
             begin[label], bias[label] = used, lanes.bias[at]
             used += count[label]
-            positions = grown(positions, kept, kept + lanes.size[at])
-            signed = grown(signed, kept, kept + lanes.size[at])
             n_support[label] = _take_support(lanes, at, sets, positions, signed, kept)
             first[label] = kept
             kept += n_support[label]
         start = stop
+    if memory > 0:
+        read_around(rows.indices, True)
+        read_around(rows.data, True)
     return begin, count, features, values, bias, first, n_support, positions, signed
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _count_weights(lanes, n_lanes, prune):
+    """How many weights lanes keep; without weights whose magnitude is 0."""
+    total = 0
+    for lane in range(n_lanes):
+        for weight in lanes.weights[lane]:
+            total += abs(weight) >= prune and weight != 0
+    return total
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _longer(array, used, more):
+    """A copy with so many more entries and not one beyond: what labels are solved to may be most of the memory."""
+    longer = np.empty(used + more, array.dtype)
+    longer[:used] = array[:used]
+    return longer
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def _last_of(rows, labels, start, memory):
     """The labels from ``start`` to before this one are solved together: so many sixteens as memory serves."""
     n_labels = labels.indptr.shape[0] - 1
-    weights = LANES * 4 * rows.features.shape[0] + 2 * rows.squares.shape[0]
+    weights = LANES * _BYTES_A_WEIGHT * rows.features.shape[0] + 2 * rows.squares.shape[0]
     taken, stop = 0, start
     while stop < n_labels:
         last = min(stop + LANES, n_labels)
@@ -148,7 +173,7 @@ def _last_of(rows, labels, start, memory):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _solve_together(rows, starts, labels, start, stop, options, plan):
+def _solve_together(rows, starts, labels, start, stop, options, plan, far):
     """The labels from ``start`` to before ``stop``, one a lane: their lanes and sets in the end."""
     n_rows, n_features = rows.squares.shape[0], rows.features.shape[0]
     n_groups = -(-(stop - start) // LANES)
@@ -185,6 +210,8 @@ def _solve_together(rows, starts, labels, start, stop, options, plan):
                 _sort(sets, at, groups.size[at], blocks.places)
                 course.read[at] = course.written[at] = 0
                 course.highest[at] = course.lowest[at] = 0
+        if far:
+            _ask_for_block(rows, starts, blocks, 0)
         most_rows = np.max(np.diff(blocks.ends))
         hits = _Hits(
             np.empty(most_rows, np.int32),
@@ -192,6 +219,8 @@ def _solve_together(rows, starts, labels, start, stop, options, plan):
             np.zeros((LANES, _BINS), np.int64),
         )
         for block in range(blocks.ends.shape[0] - 1):
+            if far:
+                _ask_for_block(rows, starts, blocks, block + 1)
             for group in range(n_groups):
                 here = slice(group * LANES, (group + 1) * LANES)
                 if np.any(groups.label[here] >= 0):
@@ -273,6 +302,23 @@ def _cut_rows(indptr, values, number, seed):
         turns[used[block]], places[row] = row, used[block]
         used[block] += 1
     return _Blocks(turns, ends, places)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _ask_for_block(rows, starts, blocks, block):
+    """Have a block, if there is such a one, come from disk while others are visited."""
+    if block >= blocks.ends.shape[0] - 1:
+        return
+    first, last = np.int64(0), np.int64(0)
+    for n in range(blocks.ends[block], blocks.ends[block + 1]):
+        row = blocks.turns[n]
+        if starts[row] != last:
+            ask_for_pages(rows.indices, first, last)
+            ask_for_pages(rows.data, first, last)
+            first = starts[row]
+        last = starts[row] + rows.indptr[row + 1] - rows.indptr[row]
+    ask_for_pages(rows.indices, first, last)
+    ask_for_pages(rows.data, first, last)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
