@@ -13,7 +13,7 @@ from strategies import generators, rows_and_labels, sparse_rows
 
 from tailwise.forest.growth import columns_with_ones
 from tailwise.kernels.arrays import frozen
-from tailwise.kernels.solvers import l1, l1_logistic, lanes, logistic, passes, penalty, resuming, svm, sweeps
+from tailwise.kernels.solvers import l1, l1_logistic, lanes, logistic, passes, penalty, resuming, svm, sweeps, together
 from tailwise.kernels.solvers.problems import (
     HINGE,
     LOGISTIC,
@@ -51,6 +51,11 @@ def sigmoid_lanes(logits, shares):
 @njit
 def newton_lanes(problems, brackets, logits, pending, shortest):
     return lanes.newton_lanes(problems, brackets, logits, pending, shortest)
+
+
+@njit
+def hinge_lanes(halves, curvature, scores, alphas, at_work, extremes, steps, least):
+    return lanes.hinge_lanes(halves, curvature, scores, alphas, at_work, extremes, steps, least)
 
 
 @st.composite
@@ -264,6 +269,18 @@ def newton_problems(draw):
     return np.array([strength, margin, old], np.float32), brackets, logits, pending, draw(st.sampled_from([1e-3, 1.0]))
 
 
+@st.composite
+def hinge_problems(draw):
+    rng = draw(generators())
+    sixteen = lambda values: values.astype(np.float32)  # noqa: E731
+    halves = sixteen(rng.choice([-1, 1], LANES) * rng.uniform(0.1, 2.0, LANES))
+    alphas = sixteen(rng.uniform(0, 2, LANES) * (rng.random(LANES) < 0.6))
+    at_work, extremes = sixteen(rng.random(LANES) < 0.7), sixteen(rng.normal(size=(2, LANES)))
+    scores, curvature = sixteen(rng.normal(size=LANES)), np.float32(rng.uniform(0, 2))
+    least = np.float32(draw(st.sampled_from([0.0, 0.5])))
+    return halves, curvature, scores, alphas, at_work, extremes, np.full(LANES, 7, np.float32), least
+
+
 coarse = st.sampled_from([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0]).map(np.float32)
 
 TWINS = {
@@ -285,6 +302,9 @@ TWINS = {
     lanes.newton_lanes: Twin(
         naive.newton_lanes, newton_problems(), writes=(1, 2, 3), call=newton_lanes, rtol=1e-4, atol=1e-3
     ),
+    lanes.hinge_lanes: Twin(
+        naive.hinge_lanes, hinge_problems(), writes=(3, 5, 6), call=hinge_lanes, rtol=1e-4, atol=1e-5
+    ),
     has_start: Twin(
         lambda start, label: start.bias.size > label and start.bias[label] != -np.inf,
         resumed(problems([SQUARED_HINGE])).map(lambda problem: (problem[2], 0)),
@@ -295,6 +315,16 @@ TWINS = {
         seen=lambda result, rows, labels, start, options: objectives(
             result, rows, labels, options, **svm_form(options)
         ),
+        rtol=3e-3,
+        atol=1e-3,
+        examples=12,
+    ),
+    together.solve_svm_together: Twin(
+        lambda rows, starts, labels, options, at_once: best_svm(rows, labels, NO_START, options),
+        (problems([SQUARED_HINGE]) | problems([SQUARED_HINGE], centre=0.0)).map(
+            lambda p: (p[0], p[0].indptr[:-1], *p[1:], 2)
+        ),
+        seen=lambda result, rows, starts, labels, options, at_once: objectives(result, rows, labels, options),
         rtol=3e-3,
         atol=1e-3,
         examples=12,

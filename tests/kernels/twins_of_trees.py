@@ -82,9 +82,9 @@ def gathered(draw):
 def read_node(node, X, below, span, edges, visitors, scratch):
     """Dense rows, what stands beside them, and the carriers of each edge; features in the order of X."""
     assert (scratch.place == -1).all() and (scratch.local == -1).all()
-    n, rows, labels = node
+    carrying, rows, labels = node
     n_features = scratch.local.size
-    if n < scratch.place.size:
+    if carrying.size < scratch.place.size:
         indptr, indices, data, squares, features, weights = rows
         assert np.unique(features).size == features.size
         entries = dense(Csr(indptr, features[indices], data), n_features)
@@ -92,7 +92,7 @@ def read_node(node, X, below, span, edges, visitors, scratch):
     else:
         assert not any(part[1:].size for part in rows[:1]) and not any(part.size for part in rows[1:])
         rows = ()
-    return n, *rows, *labels
+    return carrying, *rows, *labels
 
 
 nested = st.recursive(st.just(0), lambda inner: st.lists(inner, min_size=1, max_size=4), max_leaves=9)
@@ -107,7 +107,7 @@ def forests(draw, n_features):
         shape = draw(nested.filter(lambda root: isinstance(root, list)))
         tree = tree_from_nested(_number(shape, iter(range(100))))
 
-        def solve(rows, labels):
+        def solve(rows, labels, to_nodes):
             n = labels.indptr.size - 1
             if equal:
                 nothing = csr_parts(sparse.csr_array((n, n_features)))

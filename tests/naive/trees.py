@@ -99,7 +99,7 @@ def gather_node(X, below, span, edges, visitors, scratch):
     if rows.size < scratch.place.size:
         entries = dense(X, scratch.local.size)[rows]
         packed = entries, (entries**2).sum(axis=1), below.weights[rows]
-    return rows.size, *packed, indptr, carrying, costs, below.negative_costs[edges]
+    return rows, *packed, indptr, carrying, costs, below.negative_costs[edges]
 
 
 def descend(chunks, search, X, first_row, frontier, logs, below, place_of):

@@ -8,7 +8,7 @@ from sklearn.svm import LinearSVC
 from tailwise import Bonsai, ConstantPropensity, JainPropensity, Parabel
 from tailwise.errors import InvalidInput
 from tailwise.rows import unit_rows
-from tailwise.trees.model import EFFORT
+from tailwise.trees.model import EFFORT, EFFORT_TO_NODES
 from tailwise.trees.weighting import leaf_costs
 
 
@@ -23,7 +23,8 @@ def objective(w, b, X, z, costs):
 
 @pytest.mark.parametrize("negatives", ["siblings", "beam"])
 def test_every_edge_is_trained_on_the_rows_that_reach_its_node(rows, monkeypatch, negatives):
-    monkeypatch.setitem(EFFORT, "squared_hinge", {"max_rounds": 50, "max_sweeps": 200, "bias_centre": 0.0})
+    monkeypatch.setitem(EFFORT, "squared_hinge", {"max_sweeps": 200, "bias_centre": 0.0})
+    monkeypatch.setitem(EFFORT_TO_NODES, "squared_hinge", {})
     X, Y = unit_rows(rows[0]), rows[1]
     groups = [[2, 3, 4], [5, 6, [7, 8]], [0, 1, *range(9, 20)]]
     model = Parabel(
@@ -115,7 +116,8 @@ WEIGHED = {
 
 @pytest.mark.parametrize("make", WEIGHED.values(), ids=WEIGHED)
 def test_a_weight_is_how_often_a_row_counts(rows, monkeypatch, make):
-    monkeypatch.setitem(EFFORT, "squared_hinge", {"max_rounds": 60, "max_sweeps": 300, "bias_centre": 0.0})
+    monkeypatch.setitem(EFFORT, "squared_hinge", {"max_sweeps": 300, "bias_centre": 0.0})
+    monkeypatch.setitem(EFFORT_TO_NODES, "squared_hinge", {})
     monkeypatch.setitem(EFFORT, "logistic", {"max_rounds": 100})
     X, Y = rows
     weight = np.random.default_rng(1).integers(0, 4, X.shape[0])

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from tailwise.kernels.solvers.lanes import LANES
 from tailwise.kernels.trees.nodes import Below
 from tailwise.trees.packing import Trained
 from tailwise.trees.structure import LabelTree
@@ -43,10 +44,9 @@ Block = list[Part]
 
 
 def _predicted(own: Below, first: int, last: int, edges: np.ndarray, n_visitors: int) -> float:
-    """The cost of some edges of a node, in rows looked at: scans of all rows, then descents over working sets."""
+    """The cost of some edges of a node, in visits of a row: some sweeps over all rows for every sixteen edges."""
     rows = own.indptr[own.stop[last - 1]] - own.indptr[own.start[first]] + n_visitors
-    positives = (own.indptr[own.stop[edges]] - own.indptr[own.start[edges]]).sum()
-    return float(rows * (4 + edges.size / 4) + 40 * positives + 500 * edges.size)
+    return float(rows * (2 + 7 * -(-edges.size // LANES)) + 100 * edges.size)
 
 
 def upper_parts(number: int, tree: LabelTree, own: Below) -> Iterator[Part]:
@@ -99,7 +99,7 @@ def cut_parts(parts: list[Part], is_leaf: list[np.ndarray], least_edges: int) ->
 
 
 def cost_of(block: Block) -> float:
-    """What a block is expected to cost, in rows looked at."""
+    """What a block is expected to cost, in visits of a row."""
     return float(round(sum(part.cost for part in block)))
 
 

@@ -11,6 +11,7 @@ from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.problems import Weights
 from tailwise.kernels.trees.chunks import Chunks, pack_chunk
 from tailwise.parallel import map_blocks
+from tailwise.runs import room
 from tailwise.trees.structure import LabelTree
 
 _STARTS = ("first_edge", "first_word", "first_bucket", "first_feature", "first_run", "first_child", "first_weight")
@@ -80,7 +81,8 @@ def bare_nodes(n: int) -> Chunks:
 def join_trees(trees: list[list[Chunks]], *, n_jobs: int | None = None) -> Chunks:
     """Trees as one set of chunks, each from those of runs of its nodes, in order; nodes and edges are renumbered.
 
-    The arrays are read-only, as those of a mapped model are, so that one compiled search serves both.
+    The arrays are read-only, as those of a mapped model are, so that one compiled search serves both; within a run
+    large ones lie on disk.
     """
     roots = np.cumsum([0] + [sum(run.bits.size for run in runs) for runs in trees])
     parts = [run for runs in trees for run in runs]
@@ -99,7 +101,7 @@ def join_trees(trees: list[list[Chunks]], *, n_jobs: int | None = None) -> Chunk
     for name, kind in _ARRAYS.items():
         own = [getattr(part, name) for part in parts]
         ends = np.cumsum([array.size for array in own])
-        joined[name] = np.empty(ends[-1], kind)
+        joined[name] = room(int(ends[-1]), kind)
         for array, place in zip(own, np.split(joined[name], ends[:-1]), strict=True):
             if filled > _BYTES_A_COPY:
                 copies.append([])

@@ -7,7 +7,7 @@ labels.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +39,7 @@ from tailwise.trees.structure import LabelTree
 from tailwise.trees.updating import Leaves
 
 Solve = Callable[..., Weights]
-"""Of rows and labels, and where an update goes on."""
+"""Of rows and labels, and where an update goes on; ``to_nodes`` says that edges lead to nodes, not to labels."""
 Visit = Callable[[list[Chunks]], list[sparse.csr_array]]
 
 _LEAST_EDGES = 16
@@ -111,20 +111,17 @@ def train_trees(
             going = planted[part.tree].going_on
             if going is not None and visitors is not None:
                 came = np.union1d(came, going.members(part.edges)).astype(np.int32)
-            n, rows, labels = gather_node(gathered, below[part.tree], span, part.edges, came, scratch)
+            here, rows, labels = gather_node(gathered, below[part.tree], span, part.edges, came, scratch)
             if memory is not None:
-                problem = pack_rows(all_rows, n_features, *_far_rows(below[part.tree], span, came), memory)
+                problem = pack_rows(all_rows, n_features, here, counted[here], memory)
             else:
-                problem = whole() if n == X.shape[0] else frozen(Rows(*rows))
-            if duals is None:
-                solved.append(solve(problem, Labels(*labels)))
-                continue
-            here = _rows_of(below[part.tree], span, came)
+                problem = whole() if here.size == X.shape[0] else frozen(Rows(*rows))
+            own_solve = partial(solve, to_nodes=bool(trees[part.tree].target[part.edges[0]] >= 0))
             if going is None:
-                found = solve(problem, Labels(*labels))
+                found = own_solve(problem, Labels(*labels))
             else:
-                found = going.solve(problem, Labels(*labels), part.edges, here, solve)
-            solved.append(in_rows_of_all(found, here))
+                found = going.solve(problem, Labels(*labels), part.edges, here, own_solve)
+            solved.append(found._replace(support=None) if duals is None else in_rows_of_all(found, here))
         return solved
 
     def finish(part: Part, weights: Weights) -> tuple[Chunks, Support | None] | Weights:
@@ -235,17 +232,6 @@ def train_trees(
 
 def _without_values(X: Csr) -> Csr:
     return csr_parts(Csr(np.zeros_like(X.indptr), X.indices[:0], X.data[:0]))
-
-
-def _far_rows(below: Below, span: tuple[int, int], visitors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of a node, ascending, and how often each counts."""
-    carriers = below.rows[below.indptr[span[0]] : below.indptr[span[1]]]
-    rows = np.union1d(carriers, visitors).astype(np.int64)
-    return rows, below.weights[rows]
-
-
-def _rows_of(below: Below, span: tuple[int, int], visitors: np.ndarray) -> np.ndarray:
-    return _far_rows(below, span, visitors)[0]
 
 
 def _below(one: Planted, carried: sparse.csr_array, counted: np.ndarray) -> Below:

@@ -143,6 +143,53 @@ def newton_lanes(typing_context, problems, brackets, logits, pending, shortest):
     return signature, generate
 
 
+@intrinsic
+def hinge_lanes(typing_context, halves, curvature, scores, alphas, at_work, extremes, steps, least):
+    """One coordinate of sixteen dual problems of the squared hinge: α goes to where its gradient is 0, or to 0.
+
+    ``halves`` are ``z / 2C``, ``curvature`` is ``|x|² + scale²`` and ``scores`` are ``w·x + b``. Lanes whose
+    ``at_work`` is 0, not 1, stay as they are, and so does one whose projected gradient is off by no more than
+    ``least``. ``extremes`` (2, 16) become the highest and the lowest projected gradients of lanes at work so far,
+    ``steps`` what this adds to α z. Returns whether a lane moved. All contiguous float32; ``alphas``, ``extremes`` and
+    ``steps`` are written.
+    """
+    number = types.float32
+    signature = types.boolean(halves, number, scores, alphas, at_work, extremes, steps, number)
+
+    def generate(context, builder, signature, arguments):
+        def vectors(position):
+            return _vectors(context, builder, signature, arguments, position)
+
+        def less(a, b):
+            return builder.fcmp_ordered("<", a, b)
+
+        half, score, alpha, work = (_load(builder, vectors(n)) for n in (0, 2, 3, 4))
+        places = [builder.gep(vectors(5), [_INT64(n)]) for n in range(2)]
+        zero = _constant(0)
+        sign = builder.select(less(half, zero), _constant(-1), _constant(1))
+        half = builder.fmul(half, sign)
+        gradient = _multiply_add(builder, half, alpha, _multiply_add(builder, sign, score, _constant(-1)))
+        falls = builder.select(less(gradient, zero), gradient, zero)
+        projected = builder.select(less(zero, alpha), gradient, falls)
+        working = less(zero, work)
+        for place, beyond in zip(
+            places, (lambda old: less(old, projected), lambda old: less(projected, old)), strict=True
+        ):
+            old = _load(builder, place)
+            _store(builder, builder.select(builder.and_(working, beyond(old)), projected, old), place)
+        length = builder.select(less(projected, zero), builder.fneg(projected), projected)
+        moves = builder.and_(working, less(_spread(builder, arguments[7]), length))
+        curvature = builder.fadd(_spread(builder, arguments[1]), half)
+        moved = builder.fsub(alpha, builder.fdiv(gradient, curvature))
+        moved = builder.select(moves, builder.select(less(moved, zero), zero, moved), alpha)
+        _store(builder, builder.fmul(builder.fsub(moved, alpha), sign), vectors(6))
+        _store(builder, moved, vectors(3))
+        bits = builder.bitcast(moves, ir.IntType(LANES))
+        return builder.icmp_unsigned("!=", bits, ir.Constant(ir.IntType(LANES), 0))
+
+    return signature, generate
+
+
 def _sigmoid(builder, logits):
     """1 / (1 + exp(-t)) within one part in 10⁶.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.arrays import frozen
+from tailwise.kernels.arrays import frozen, read_only
 from tailwise.kernels.solvers.l1 import solve_l1
 from tailwise.kernels.solvers.logistic import solve_logistic
 from tailwise.kernels.solvers.passes import Plan, solve_svm_in_passes
@@ -23,6 +23,7 @@ from tailwise.kernels.solvers.problems import (
 )
 from tailwise.kernels.solvers.resuming import resume_svm
 from tailwise.kernels.solvers.svm import solve_svm
+from tailwise.kernels.solvers.together import LANES, bytes_at_once, solve_svm_together
 from tailwise.kernels.sparse.columns import Columns
 from tailwise.kernels.sparse.csr import spread
 
@@ -112,6 +113,20 @@ def solve_l1_block(
     of an optimality condition, in units of the penalty; ``loss`` and ``l1`` do not apply.
     """
     return _joined(rows, solve_l1(rows, columns, _plain(labels), _local(rows, start), _compiled(options, -1.0)))
+
+
+def solve_together(rows: Rows | FarRows, labels: Labels, options: Options = DEFAULTS) -> Weights:
+    """As :func:`solve_block` with the squared hinge, without L1, where most rows are support vectors of most labels.
+
+    Every row is visited in each of ``options.max_sweeps`` sweeps at most, for sixteen labels at once or, where rows are
+    on disk, for as many as memory serves. The result does not depend on where they are.
+    """
+    at_once, own = 1, rows.rows if isinstance(rows, FarRows) else rows
+    starts = own.indptr[:-1]
+    if isinstance(rows, FarRows):
+        groups = -(-labels.negative_costs.size // LANES)
+        at_once, starts = max(1, min(groups, rows.memory // bytes_at_once(own))), rows.starts
+    return _joined(own, solve_svm_together(own, read_only(starts), _plain(labels), _compiled(options, -1.0), at_once))
 
 
 def rounds_to_go(n_fresh: int, n_known: int) -> int:

@@ -48,11 +48,11 @@ def scratch_for(n_samples: int, n_features: int) -> Scratch:
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def gather_node(X, below, span, edges, visitors, scratch):
-    """What :class:`Rows` and :class:`Labels` of a node are made of: ``(n_rows, six arrays, four arrays)``.
+    """What :class:`Rows` and :class:`Labels` of a node are made of: ``(its rows, six arrays, four arrays)``.
 
-    The rows are those that carry a label at places ``span[0]:span[1]``, and ``visitors`` (int32, any order), each
-    once, ascending; the labels are ``edges`` (int64). Features are numbered in the order in which rows have them, so
-    that frequent ones lie together. Where the rows are all of X nothing of them is copied: the six arrays are empty.
+    The rows (int32) are those that carry a label at places ``span[0]:span[1]``, and ``visitors`` (int32, any order),
+    each once, ascending; the labels are ``edges`` (int64). Features are numbered in the order in which rows have them,
+    so that frequent ones lie together. Where the rows are all of X nothing is copied: the six arrays are empty.
     ``X`` is a :class:`Csr`; all but ``scratch`` may be read-only. Time: the non-zeros of the rows.
     """
     place = scratch.place
@@ -61,7 +61,7 @@ def gather_node(X, below, span, edges, visitors, scratch):
     for i in range(rows.shape[0]):
         place[rows[i]] = -1
     whole = rows.shape[0] == place.shape[0]
-    return rows.shape[0], _copy_rows(X, rows[:0] if whole else rows, below.weights, scratch.local), labels
+    return rows, _copy_rows(X, rows[:0] if whole else rows, below.weights, scratch.local), labels
 
 
 @njit(nogil=True, cache=True, boundscheck=False)

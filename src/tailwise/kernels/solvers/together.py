@@ -1,0 +1,191 @@
+"""Support vector machines of sixteen labels at once, by dual coordinate descent over all rows.
+
+The problem is that of :mod:`tailwise.kernels.solvers.svm` with the squared hinge and without L1. Where most rows are
+support vectors of most labels, as in the nodes of label trees, small working sets gain nothing: here every row is
+visited once a sweep for sixteen labels, whose weights lie side by side, for little more than one label would cost.
+
+Rows are visited by *blocks*, ranges of rows: in every sweep in another order of the blocks, and within a block in
+another order of its rows. So rows on disk can be read a block at a time for all labels that there is memory for. The
+order depends on the rows alone: rows in memory and on disk give the same bits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tailwise.kernels.arrays import grown, prefetch
+from tailwise.kernels.compilation import njit
+from tailwise.kernels.random import shuffle, shuffle_state
+from tailwise.kernels.solvers.lanes import LANES, add_lanes, dot_lanes, hinge_lanes, zero_lanes
+from tailwise.kernels.solvers.problems import Rows
+
+_BYTES_A_FEATURE, _BYTES_A_ROW = 64, 128
+"""Of sixteen labels: their weights, and where their duals stand."""
+_BLOCK_VALUES = 1 << 22
+"""Of a block of rows; one row may begin before the end."""
+_IGNORED = 0.01
+"""Times the tolerance: a gradient that is off by less moves nothing."""
+_AHEAD = 4
+"""A row is asked for so many rows before its turn."""
+_A_LINE = 16
+
+
+def bytes_at_once(rows: Rows) -> int:
+    """The memory that sixteen labels take."""
+    return _BYTES_A_FEATURE * rows.features.shape[0] + _BYTES_A_ROW * rows.squares.shape[0]
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def solve_svm_together(rows, starts, labels, options, at_once):
+    """Solve every label of ``labels``, ``at_once`` times sixteen of them while a block of rows is in memory.
+
+    ``rows`` begin at ``starts`` (n_rows,) int64 of their indices and data; the rest, and what is returned, is as in
+    :func:`tailwise.kernels.solvers.svm.solve_svm`. ``options.max_sweeps`` bounds the sweeps over all rows. A label's
+    result depends neither on the others nor on ``at_once``.
+    """
+    n_labels = labels.indptr.shape[0] - 1
+    n_rows, n_features = rows.squares.shape[0], rows.features.shape[0]
+    begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
+    bias = np.empty(n_labels, np.float32)
+    features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
+    first_support, n_support = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
+    positions, signed = np.empty(n_rows, np.int32), np.empty(n_rows, np.float32)
+    weights = zero_lanes(n_features * at_once).reshape((at_once, n_features * LANES))
+    halves = np.empty((at_once, n_rows * LANES), np.float32)
+    alphas = np.empty((at_once, n_rows * LANES), np.float32)
+    biases = np.empty((at_once, LANES), np.float32)
+    used = held = 0
+    for first in range(0, n_labels, LANES * at_once):
+        in_use = min(LANES * at_once, n_labels - first)
+        weights[:] = 0
+        alphas[:] = 0
+        biases[:] = options.bias_centre
+        for lane in range(0, in_use, LANES):
+            _set_costs(rows, labels, first + lane, min(LANES, in_use - lane), halves[lane // LANES])
+        _descend(rows, starts, in_use, weights, biases, halves, alphas, options)
+        for place in range(in_use):
+            label, group, lane = first + place, place // LANES, place % LANES
+            features, values = grown(features, used, used + n_features), grown(values, used, used + n_features)
+            begin[label], bias[label] = used, biases[group, lane]
+            used = _take(weights[group], lane, options.prune, features, values, used)
+            count[label] = used - begin[label]
+            positions, signed = grown(positions, held, held + n_rows), grown(signed, held, held + n_rows)
+            first_support[label] = held
+            held = _take_support(halves[group], alphas[group], lane, positions, signed, held)
+            n_support[label] = held - first_support[label]
+    return begin, count, features, values, bias, first_support, n_support, positions, signed
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _take(weights, lane, prune, features, values, used):
+    for feature in range(weights.shape[0] // LANES):
+        weight = weights[np.uint64(feature * LANES + lane)]
+        if abs(weight) >= prune and weight != 0:
+            features[used], values[used] = feature, weight
+            used += 1
+    return used
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _take_support(halves, alphas, lane, positions, signed, held):
+    for row in range(alphas.shape[0] // LANES):
+        at = np.uint64(row * LANES + lane)
+        if alphas[at] > 0:
+            positions[held], signed[held] = row, alphas[at] if halves[at] > 0 else -alphas[at]
+            held += 1
+    return held
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _set_costs(rows, labels, first, in_use, halves):
+    """``z / 2C`` of every row and lane."""
+    for row in range(rows.squares.shape[0]):
+        for lane in range(LANES):
+            cost = labels.negative_costs[first + min(lane, in_use - 1)] * rows.weights[row]
+            halves[np.uint64(row * LANES + lane)] = np.float32(-0.5) / cost
+    for lane in range(in_use):
+        for a in range(labels.indptr[first + lane], labels.indptr[first + lane + 1]):
+            halves[np.int64(labels.positions[a]) * LANES + lane] = np.float32(0.5) / labels.positive_costs[a]
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _descend(rows, starts, in_use, weights, biases, halves, alphas, options):
+    """Sweeps over all rows; a lane whose last one was within tolerance rests."""
+    n_groups, n_rows = (in_use + LANES - 1) // LANES, starts.shape[0]
+    at_work = np.zeros((n_groups, LANES), np.float32)
+    for place in range(in_use):
+        at_work[place // LANES, place % LANES] = 1
+    extremes = np.empty((n_groups, 2, LANES), np.float32)
+    ends = _ends_of_blocks(rows)
+    order, visits = np.arange(n_rows).astype(np.int32), np.arange(ends.shape[0] - 1)
+    state = shuffle_state(options.seed)
+    for _ in range(options.max_sweeps):
+        extremes[:, 0], extremes[:, 1] = -np.inf, np.inf
+        state = shuffle(visits, visits.shape[0], state)
+        for block in visits:
+            own = order[ends[block] : ends[block + 1]]
+            state = shuffle(own, own.shape[0], state)
+            for group in range(n_groups):
+                if np.any(at_work[group] > 0):
+                    halves_and_alphas = (halves[group], alphas[group])
+                    _visit(
+                        rows,
+                        starts,
+                        own,
+                        weights[group],
+                        biases[group],
+                        halves_and_alphas,
+                        at_work[group],
+                        extremes[group],
+                        options,
+                    )
+        working = False
+        for place in range(in_use):
+            group, lane = place // LANES, place % LANES
+            if extremes[group, 0, lane] - extremes[group, 1, lane] <= options.tol:
+                at_work[group, lane] = 0
+            working |= at_work[group, lane] > 0
+        if not working:
+            return
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _ends_of_blocks(rows):
+    """Rows ``ends[b]:ends[b + 1]`` are those that begin in block b."""
+    n_blocks = max(0, rows.indptr[-1] - 1) // _BLOCK_VALUES + 1
+    ends = np.searchsorted(rows.indptr[:-1], np.arange(n_blocks + 1) * _BLOCK_VALUES)
+    ends[n_blocks] = rows.indptr.shape[0] - 1
+    return ends
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _visit(rows, starts, order, weights, biases, halves_and_alphas, at_work, extremes, options):
+    """One coordinate after the other in ``order``, for sixteen labels."""
+    halves, alphas = halves_and_alphas
+    scores, steps = np.empty(LANES, np.float32), np.empty(LANES, np.float32)
+    scale_squared = np.float32(options.bias_scale * options.bias_scale)
+    least = np.float32(_IGNORED * options.tol)
+    last = order.shape[0] - 1
+    for n in range(order.shape[0]):
+        ahead = order[min(n + _AHEAD, last)]
+        for a in range(starts[ahead], starts[ahead] + rows.indptr[ahead + 1] - rows.indptr[ahead], _A_LINE):
+            prefetch(rows.indices, np.uint64(a))
+            prefetch(rows.data, np.uint64(a))
+        prefetch(halves, np.uint64(ahead * LANES))
+        prefetch(alphas, np.uint64(ahead * LANES))
+        after = order[min(n + 1, last)]
+        for a in range(
+            np.uint64(starts[after]), np.uint64(starts[after] + rows.indptr[after + 1] - rows.indptr[after])
+        ):
+            prefetch(weights, np.uint64(rows.indices[a]) * np.uint64(LANES))
+        row = order[n]
+        start, stop = starts[row], starts[row] + rows.indptr[row + 1] - rows.indptr[row]
+        for lane in range(LANES):
+            scores[lane] = biases[lane]
+        dot_lanes(weights, rows.indices, rows.data, start, stop, scores)
+        own = slice(row * LANES, (row + 1) * LANES)
+        curvature = rows.squares[row] + scale_squared
+        if hinge_lanes(halves[own], curvature, scores, alphas[own], at_work, extremes, steps, least):
+            add_lanes(weights, rows.indices, rows.data, start, stop, steps)
+            for lane in range(LANES):
+                biases[lane] += steps[lane] * scale_squared

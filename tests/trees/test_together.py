@@ -1,0 +1,70 @@
+"""Sixteen labels at once: what a label becomes depends on nothing but its own problem."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tailwise.kernels.solvers.problems import FarRows, Labels, Options, pack_rows
+from tailwise.kernels.solvers.solve import solve_together
+from tailwise.kernels.sparse.csr import csr_parts
+
+OPTIONS = Options(bias_centre=0.0, max_sweeps=6, prune=0.0)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    rng = np.random.default_rng(3)
+    X = sparse.random_array((90, 50), density=0.2, format="csr", dtype=np.float32, rng=rng)
+    Y = sparse.csr_array(rng.random((40, 90)) < 0.1)
+    cost = rng.uniform(0.5, 2.0, Y.nnz).astype(np.float32)
+    return csr_parts(X), Labels(Y.indptr, Y.indices, cost, np.ones(40, np.float32))
+
+
+def of_label(weights, label):
+    support = weights.support
+    own, held = (slice(*indptr[label : label + 2]) for indptr in (weights.indptr, support.indptr))
+    return weights.features[own], weights.values[own], support.positions[held], support.values[held]
+
+
+def alone(labels, label):
+    own = slice(*labels.indptr[label : label + 2])
+    return Labels(
+        np.array([0, own.stop - own.start]),
+        labels.positions[own],
+        labels.positive_costs[own],
+        labels.negative_costs[:1],
+    )
+
+
+def test_neighbours_change_nothing(problem):
+    X, labels = problem
+    rows = pack_rows(X, 50)
+    together = solve_together(rows, labels, OPTIONS)
+    for label in (0, 15, 16, 39):
+        for ours, theirs in zip(
+            of_label(together, label), of_label(solve_together(rows, alone(labels, label), OPTIONS), 0), strict=True
+        ):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("memory", [1, 40_000, 10_000_000])
+def test_rows_that_stay_where_they_are_give_the_same_bits(problem, memory):
+    X, labels = problem
+    chosen = np.arange(5, 90)
+    shifted = labels._replace(positions=np.maximum(labels.positions - 5, 0))
+    near = pack_rows(X, 50, chosen)
+    far = pack_rows(X, 50, chosen, memory=1)
+    assert isinstance(far, FarRows)
+    found = solve_together(near, shifted, OPTIONS), solve_together(far._replace(memory=memory), shifted, OPTIONS)
+    for ours, theirs in zip(found[0][:4], found[1][:4], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_support_vectors_make_the_weights(problem):
+    X, labels = problem
+    found = solve_together(pack_rows(X, 50), labels, OPTIONS)
+    alphas = sparse.csr_array((found.support.values, found.support.positions, found.support.indptr), shape=(40, 90))
+    rows = sparse.csr_array((X.data, X.indices, X.indptr), shape=(90, 50))
+    weights = sparse.csr_array((found.values, found.features, found.indptr), shape=(40, 50))
+    np.testing.assert_allclose((alphas @ rows).toarray(), weights.toarray(), atol=1e-4)
+    np.testing.assert_allclose(alphas.sum(axis=1), found.bias, atol=1e-4)
