@@ -45,8 +45,9 @@ class Change(NamedTuple):
 
     @property
     def touched(self) -> np.ndarray:
-        """The labels of new rows and of changed ones, ascending."""
-        return np.union1d(self.Y.indices[self.Y.indptr[self.n_known] :], self.relabelled)
+        """The labels of new rows and of changed ones that have rows, ascending."""
+        touched = np.union1d(self.Y.indices[self.Y.indptr[self.n_known] :], self.relabelled)
+        return touched[label_counts(self.Y)[touched] > 0]
 
 
 def join_rows(
@@ -96,18 +97,17 @@ def solved_rows(kept: np.ndarray | None, change: Change) -> np.ndarray:
     return np.append(kept, np.zeros(n_labels - kept.size, np.int64))
 
 
-def labels_to_solve(change: Change, solved: np.ndarray, growth: float | None = None) -> np.ndarray:
+def labels_to_solve(change: Change, solved: np.ndarray) -> np.ndarray:
     """The labels to solve again, ascending: those that a known row got or lost, and those with new rows to speak of.
 
-    ``solved`` (n_labels,) is how many rows there were when each was solved. A label is solved again when ``growth`` new
-    rows (None is ``GROWTH``) for each that it was solved on have come.
+    ``solved`` (n_labels,) is how many rows there were when each was solved. A label is solved again when ``GROWTH`` new
+    rows for each that it was solved on have come.
     """
-    growth = GROWTH if growth is None else growth
     n_labels = change.Y.shape[1]
     row_of = np.repeat(np.arange(change.Y.shape[0]), np.diff(change.Y.indptr))
     counts = np.bincount(change.Y.indices, minlength=n_labels)
     news = np.bincount(change.Y.indices[row_of >= solved[change.Y.indices]], minlength=n_labels)
-    again = (news > 0) & (news >= growth * (counts - news))
+    again = (news > 0) & (news >= GROWTH * (counts - news))
     again[change.relabelled] = True
     return np.flatnonzero(again & (counts > 0))
 

@@ -8,7 +8,7 @@ from scipy import sparse
 import tailwise
 from tailwise import memory
 from tailwise.data.mapped import read_rows, write_rows
-from tailwise.kernels.solvers import solve
+from tailwise.kernels.solvers import problems, solve
 from tailwise.kernels.solvers.passes import Plan
 from tailwise.kernels.solvers.problems import FarRows, Labels, Options, Start, pack_rows
 from tailwise.kernels.solvers.solve import solve_block
@@ -124,18 +124,16 @@ def test_mapped_rows_that_do_not_fit_give_the_same_bits(drawn, tmp_path, monkeyp
     expected = model.fit(X, Y)
     write_rows(tmp_path / "a.rows", [(X, Y)], n_features=X.shape[1], n_labels=Y.shape[1])
     mapped = read_rows(tmp_path / "a.rows")
-    memories = []
+    far = []
     monkeypatch.setattr(memory, "free_memory", lambda: 50_000)
     monkeypatch.setattr(dismec, "_LARGE", 1)
-    solve_in_passes = solve.solve_svm_in_passes
-    monkeypatch.setattr(
-        solve, "solve_svm_in_passes", lambda *problem: memories.append(problem[-1]) or solve_in_passes(*problem)
-    )
+    for module in (problems, dismec):
+        monkeypatch.setattr(module, "FarRows", lambda *parts: far.append(parts) or FarRows(*parts))
     found = type(model)(**model.get_params())
     if run:
         with tailwise.workdir(tmp_path / "run"):
             found.fit(*mapped)
     else:
         found.fit(*mapped)
-    assert any(memories)
+    assert far
     assert_same_bits(found.predict_topk(X), expected.predict_topk(X))

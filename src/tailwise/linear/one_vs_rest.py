@@ -167,7 +167,7 @@ class OneVsRest(LinearModel):
         store = _Store(change.X.shape, n_labels)
         description = f"Updating {type(self).__name__}"
         self._solve_labels(problem, np.flatnonzero(has_rows & is_new), store, description)
-        self._solve_labels(problem, np.flatnonzero(has_rows & ~is_new & touched), store, description, go_on)
+        self._solve_labels(problem, np.flatnonzero(touched & ~is_new), store, description, go_on)
         kept = np.flatnonzero(has_rows & ~is_new & ~touched)
         self.weights_, self.bias_, self.dual_ = store.finish_beside(kept, self.weights_, self.bias_, dual)
         return int(has_rows.sum()) - kept.size

@@ -12,29 +12,16 @@ from tailwise.kernels.solvers.problems import Labels, Standing, Support, Weights
 from tailwise.kernels.sparse.csr import spread
 from tailwise.kernels.trees.chunks import Chunks
 from tailwise.trees.structure import LabelTree
-from tailwise.trees.updating import Leaves
 
 
 class GoingOn(NamedTuple):
-    """How the edges of a tree go on from where their duals stood. Arrays have an entry for each edge, or say so."""
+    """How the edges of a tree go on from where their duals stood."""
 
     dual: DualState
     before: np.ndarray
-    """int64: the edge of ``dual`` that it was; -1 for a new one, which is solved from the start"""
-    looks: np.ndarray
-    """bool: looks at all rows of its node for losses, and not at fresh ones alone"""
-    touched: np.ndarray
-    """bool: goes on whatever the rows say"""
-    fresh: np.ndarray
-    """(n_samples,) bool: the rows that are new, or read otherwise"""
-    labels: Leaves
-    """what edges to labels have had; bits of those that nothing moves stay"""
-    label: np.ndarray
-    """int64: the label that an edge leads to, -1 for a node"""
+    """(n_edges,) int64: the edge of ``dual`` that it was; -1 for a new one, which is solved from the start"""
     rounds: int
-    """of a look and a descent, at most"""
-    moved: np.ndarray
-    """(n_labels,) bool, written: the labels that :meth:`solve` has found another classifier for"""
+    """of a look at all rows of the node and a descent, at most"""
 
     def stood(self, edges: np.ndarray) -> Support:
         """Where the duals of ``edges`` stood, by numbers of rows."""
@@ -49,34 +36,15 @@ class GoingOn(NamedTuple):
     ) -> Weights:
         """The classifiers of ``edges``, whose ``problem`` has the ``rows``, ascending."""
         is_new = self.before[edges] < 0
-        looks = ~is_new & self.looks[edges]
-        everyone, fresh = np.arange(rows.size, dtype=np.int32), np.flatnonzero(self.fresh[rows]).astype(np.int32)
         parts: list[tuple[np.ndarray, Weights]] = []
-        for chosen, among in ((is_new, None), (looks, everyone), (~is_new & ~looks, fresh)):
-            own = np.flatnonzero(chosen)
-            if not own.size:
-                continue
-            if among is None:
-                parts.append((own, solve(problem, _some_labels(labels, own))))
-                self._say(edges[own])
-                continue
-            stood = _local(self.stood(edges[own]), rows)
-            standing = Standing(stood, among, self.touched[edges[own]], self.rounds)
-            found = solve(problem, _some_labels(labels, own), standing)
-            assert found.moved is not None
-            if not found.moved.all():
-                stays = own[~found.moved]
-                parts.append(
-                    (stays, self.labels.kept(self.label[edges[stays]])._replace(support=stood.some(~found.moved)))
-                )
-                own, found = own[found.moved], found.those_that_moved()
-            parts.append((own, found))
-            self._say(edges[own])
-        return _in_order(parts)
-
-    def _say(self, edges: np.ndarray) -> None:
-        label = self.label[edges]
-        self.moved[label[label >= 0]] = True
+        if is_new.any():
+            own = np.flatnonzero(is_new)
+            parts.append((own, solve(problem, _some_labels(labels, own))))
+        if not is_new.all():
+            own = np.flatnonzero(~is_new)
+            standing = Standing(_local(self.stood(edges[own]), rows), self.rounds)
+            parts.append((own, solve(problem, _some_labels(labels, own), standing)))
+        return _in_order(parts) if len(parts) > 1 else parts[0][1]
 
 
 def in_rows_of_all(weights: Weights, rows: np.ndarray) -> Weights:

@@ -59,9 +59,6 @@ EFFORT_TO_NODES: dict[str, dict[str, Any]] = {"squared_hinge": {"max_sweeps": 5}
 _MOST_DUALS = 1 << 20
 """Edges of a model that keeps their duals: those of more take gigabytes, as much as the weights do."""
 
-_GROWTH = 0.05
-"""New rows, as a share of those there were at its last look, that make a label look at all rows of its node."""
-
 
 class LabelTreeModel(XMCModel):
     """Linear classifiers at the edges of trees over labels; a subclass says how trees are grown.
@@ -69,9 +66,9 @@ class LabelTreeModel(XMCModel):
     The probability of a label is that of its own edge times those of the edges above it to the power of
     ``path_weight_``, averaged over trees. An edge's margin ``s = w·x + b`` becomes the probability
     ``exp(-max(0, 1 - s)²)`` (squared hinge) or ``1/(1 + e^-s)`` (logistic). Prediction follows the ``beam`` most
-    probable nodes of each depth. An update goes on where the dual of each edge stood; labels at nodes that no new row
-    comes to keep their bits, and a new label hangs beside the one whose mean row is nearest. Where no dual is kept, it
-    solves the edges between nodes, and labels that have new rows to speak of or rows that changed.
+    probable nodes of each depth. An update goes on where the dual of each edge stood; labels without new rows keep
+    their bits, and a new label hangs beside the one whose mean row is nearest. Where no dual is kept, it solves the
+    edges between nodes, and labels that have new rows to speak of or rows that changed.
     """
 
     _parameters = {
@@ -141,44 +138,26 @@ class LabelTreeModel(XMCModel):
 
     def _update(self, change: Change) -> int:
         n_labels, n_trees = change.Y.shape[1], self.chunks_.roots.size
+        dual = self.dual_ if self.dual_ is not None and self.dual_.n_rows == change.n_known else None
         solved = solved_rows(self.solved_rows_, change)
-        going_on = self.dual_ is not None and self.dual_.n_rows == change.n_known
-        again = labels_to_solve(change, solved, _GROWTH if going_on else None)
+        again = labels_to_solve(change, solved) if dual is None else change.touched
         held = held_labels(self.chunks_, 0, n_labels)
         beside = neighbours(change.X if self.normalize else unit_rows(change.X), change.Y, held, self.n_jobs)
         trees = [regrow(self.chunks_, tree, beside, self.label_counts_) for tree in range(n_trees)]
         chosen = np.zeros(n_labels, bool)
         chosen[again] = True
         old = [read_leaves(self.chunks_, tree, chosen, change.X.shape[1]) for tree in range(n_trees)]
-        moved = np.zeros(n_labels, bool)
         going = []
-        if going_on:
-            both = zip(trees, old, strict=True)
-            going = [self._going_on(change, number, tree, own, moved) for number, (tree, own) in enumerate(both)]
-        weight = np.ones(change.Y.shape[0])
-        fresh = change.fresh if going_on else None
-        self.chunks_, self.dual_ = self._train(change.X, change.Y, weight, trees, old, going, fresh)
-        solved[again] = change.Y.shape[0]
-        self.solved_rows_ = solved
-        return int(moved.sum()) if going_on else again.size
-
-    def _going_on(self, change: Change, number: int, tree: LabelTree, leaves: Leaves, moved: np.ndarray) -> GoingOn:
-        """How the edges of ``tree`` go on; those to nodes, and to labels with new rows to speak of, look at all."""
-        assert self.dual_ is not None
-        fresh, touched = np.zeros(change.Y.shape[0], bool), np.zeros(change.Y.shape[1], bool)
-        fresh[change.fresh], touched[change.touched] = True, True
-        label = np.where(tree.target < 0, ~tree.target, -1).astype(np.int64)
-        return GoingOn(
-            self.dual_,
-            edges_before(self.chunks_, number, tree, change.Y.shape[1]),
-            np.where(label < 0, True, leaves.again[label]),
-            np.where(label < 0, True, touched[label]),
-            fresh,
-            leaves,
-            label,
-            rounds_to_go(change.fresh.size, change.n_known),
-            moved,
-        )
+        if dual is not None:
+            rounds = rounds_to_go(change.fresh.size, change.n_known)
+            before = (edges_before(self.chunks_, number, tree, n_labels) for number, tree in enumerate(trees))
+            going = [GoingOn(dual, edges, rounds) for edges in before]
+        fresh = None if dual is None else change.fresh
+        self.chunks_, self.dual_ = self._train(change.X, change.Y, np.ones(change.Y.shape[0]), trees, old, going, fresh)
+        if dual is None:
+            solved[again] = change.Y.shape[0]
+            self.solved_rows_ = solved
+        return again.size
 
     def _train(
         self,

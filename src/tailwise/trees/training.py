@@ -186,10 +186,7 @@ def train_trees(
             del trained[node]
     if visit is not None:
         visitors = visit([_upper_chunks(tree, own, n_jobs) for tree, own in zip(trees, packed, strict=True)])
-    chosen = [
-        _chosen(one, None if visitors is None else np.diff(visitors[number].indptr))
-        for number, one in enumerate(planted)
-    ]
+    chosen = [_chosen(one) for one in planted]
     leaf_blocks = cut_parts(
         [
             part
@@ -253,16 +250,10 @@ def _visitors_of(visitors: sparse.csr_array, node: int) -> np.ndarray:
     return visitors.indices[visitors.indptr[node] : visitors.indptr[node + 1]]
 
 
-def _chosen(one: Planted, n_visitors: np.ndarray | None) -> np.ndarray:
+def _chosen(one: Planted) -> np.ndarray:
     """(n_edges,) bool: the edges to labels that are solved."""
     at_label = one.tree.target < 0
-    if one.old is None:
-        return at_label
-    if one.going_on is None:
-        return at_label & one.old.again[~np.minimum(one.tree.target, -1)]
-    node_of = np.repeat(np.arange(one.tree.n_nodes), np.diff(one.tree.first_edge))
-    touched = np.bincount(node_of, at_label & one.going_on.touched, minlength=one.tree.n_nodes)
-    return at_label & ((touched if n_visitors is None else touched + n_visitors) > 0)[node_of]
+    return at_label if one.old is None else at_label & one.old.again[~np.minimum(one.tree.target, -1)]
 
 
 def _keep_duals(
