@@ -55,7 +55,7 @@ def test_the_fitted_model_minimises_its_objective():
     model = DiSMEC(C=2.0, prune=0.0, tol=1e-3, positive_weight=3.0).fit(X, Y)
     rows, W = unit_rows(X).toarray().astype(float), model.weights_.toarray().astype(float)
     z = 2 * Y.toarray()[:, 5] - 1
-    costs = np.where(z > 0, 6.0, 2.0)
+    costs = np.where(z > 0, 6.0, 2.0) * (z > 0).sum() ** -0.2
     best = objective(rows, z, costs, W[:, 5], float(model.bias_[5]))
     rng = np.random.default_rng(0)
     for _ in range(20):
