@@ -153,7 +153,7 @@ def test_models_come_back_from_disk_with_the_same_predictions(tmp_path):
         ),
         (DiSMEC(positive_weight=-1.0), "positive_weight=-1.0; every weight must be finite and above 0"),
         (DiSMEC(tol=0.0), "tol=0.0 is outside"),
-        (PWDiSMEC(weighting="head"), "weighting='head' is not one of 'tail', 'convex', 'steep', 'none'"),
+        (PWDiSMEC(weighting="head"), "weighting='head' is not one of 'tail', 'convex', 'mild', 'steep', 'none'"),
         (PWDiSMEC(weighting=lambda p: p[:2]), r"returned shape \(2,\)"),
         (PPDSparse(l1=-0.1), "l1=-0.1 is outside"),
         (PPDSparse(loss="logistic"), "loss='logistic' is not one of 'squared_hinge', 'hinge'"),

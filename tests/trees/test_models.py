@@ -94,7 +94,9 @@ def test_weighting_lifts_rare_labels():
 def test_leaf_weights_have_a_mean_of_one_over_all_positives(rows):
     _, Y = rows
     p, counts = JainPropensity().fit(Y).propensity_, np.asarray(Y.sum(axis=0)).ravel()
-    for weighting, weights in (("tail", 1 / p - 1), ("steep", (1 / p - 1) ** 1.5), (lambda p: 3 / p, 1 / p)):
+    powers = {"mild": 0.5, "tail": 1.0, "steep": 1.5}
+    named = [(name, (1 / p - 1) ** power) for name, power in powers.items()]
+    for weighting, weights in [*named, (lambda p: 3 / p, 1 / p)]:
         expected = weights * counts.sum() / (counts * weights).sum()
         np.testing.assert_allclose(leaf_costs(weighting, None, Y), expected)
     np.testing.assert_allclose(leaf_costs("convex", ConstantPropensity(0.5), Y), 1)

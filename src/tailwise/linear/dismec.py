@@ -173,13 +173,14 @@ class PWDiSMEC(DiSMEC):
     """DiSMEC for incomplete labels: an observed positive of propensity p weighs more (Qaraei et al. 2021).
 
     ``weighting`` says how much: "convex" is ``2/p - 1``, the convex bound of the unbiased 0-1 loss (with p = 1 this is
-    DiSMEC); "tail" is ``1/p - 1``, which the paper found best for rare labels; "steep" is ``(1/p - 1)^1.5``, which
-    trades precision for rare labels at the top of the list (PSP@1). The paper writes ``|w|²`` where DiSMEC writes
-    ``½|w|²``: its setting is ``C = 0.5``.
+    DiSMEC); "tail" is ``1/p - 1``, which the paper found best for rare labels, and which leaves frequent ones next to
+    no weight; "mild" is its square root, which keeps most of the gain and of the precision; "steep" is
+    ``(1/p - 1)^1.5``, which trades precision for rare labels at the top of the list (PSP@1). The paper writes ``|w|²``
+    where DiSMEC writes ``½|w|²``: its setting is ``C = 0.5, C_decay = 0, weighting = "tail"``.
 
     Parameters
     ----------
-    weighting : {"tail", "convex", "steep", "none"} or callable
+    weighting : {"mild", "tail", "convex", "steep", "none"} or callable
         From the propensities (n_labels,) to the weights of the positives.
     propensity : Propensity, array of n_labels or None
         None is ``JainPropensity()``; an estimator is fitted on the training labels.
@@ -200,7 +201,7 @@ class PWDiSMEC(DiSMEC):
         C: float | None = None,
         *,
         C_decay: float | None = None,
-        weighting: str | Callable[[np.ndarray], np.ndarray] = "tail",
+        weighting: str | Callable[[np.ndarray], np.ndarray] = "mild",
         propensity: Any = None,
         loss: str = "squared_hinge",
         prune: float = 0.01,
