@@ -160,7 +160,7 @@ def test_one_label_and_no_label():
         ({"negatives": "all"}, r"negatives='all' is not one of 'beam', 'siblings'"),
         ({"normalize": "l1"}, r"normalize='l1' is not one of True, False"),
         ({"prune": -0.1}, r"prune=-0.1 is outside"),
-        ({"weighting": "head"}, r"weighting='head' is not one of 'tail', 'convex', 'steep', 'none'"),
+        ({"weighting": "head"}, r"weighting='head' is not one of 'tail', 'convex', 'mild', 'steep', 'none'"),
         ({"weighting": lambda p: -p}, r"weighting=.* returned .* 20 propensities to as many positive"),
         ({"weighting": "tail", "propensity": [0.5]}, r"propensity"),
         ({"arity": 1}, r"arity=1 is outside"),
