@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -51,12 +52,26 @@ def glosses() -> Records:
 
 def packages() -> Records:
     """Debian's packages: name and summary with the tags that its users gave them, many of them never."""
+    for fields, paragraph in _summaries():
+        labels = [tag.strip() for tag in paragraph.get("Tag", "").split(",") if tag.strip()]
+        if labels:
+            yield fields, labels
+
+
+def dependencies() -> Records:
+    """Debian's packages: name and summary with the packages that they need, most of which few need."""
+    for fields, paragraph in _summaries():
+        needed = [one.split() for one in re.split("[,|]", paragraph.get("Depends", ""))]
+        if labels := sorted({words[0].split(":")[0] for words in needed if words}):
+            yield fields, labels
+
+
+def _summaries() -> Iterator[tuple[dict[str, str], dict[str, str]]]:
+    """Name and summary of each of Debian's packages, and all that its paragraph says."""
     if shutil.which("apt-cache") is None:
         return
     done = subprocess.run(["apt-cache", "dumpavail"], capture_output=True, text=True)
     for paragraph in done.stdout.split("\n\n"):
-        fields = dict(line.split(": ", 1) for line in paragraph.replace("\n ", " ").split("\n") if ": " in line)
-        labels = [tag.strip() for tag in fields.get("Tag", "").split(",") if tag.strip()]
-        text = fields.get("Description-en") or fields.get("Description") or ""
-        if labels and text:
-            yield {"name": fields["Package"].replace("-", " "), "summary": text}, labels
+        found = dict(line.split(": ", 1) for line in paragraph.replace("\n ", " ").split("\n") if ": " in line)
+        if text := found.get("Description-en") or found.get("Description"):
+            yield {"name": found["Package"].replace("-", " "), "summary": text}, found

@@ -55,7 +55,7 @@ def test_the_fitted_model_minimises_its_objective():
     model = DiSMEC(C=2.0, prune=0.0, tol=1e-3, positive_weight=3.0).fit(X, Y)
     rows, W = unit_rows(X).toarray().astype(float), model.weights_.toarray().astype(float)
     z = 2 * Y.toarray()[:, 5] - 1
-    costs = np.where(z > 0, 6.0, 2.0)
+    costs = np.where(z > 0, 6.0, 2.0) * (z > 0).sum() ** -0.2
     best = objective(rows, z, costs, W[:, 5], float(model.bias_[5]))
     rng = np.random.default_rng(0)
     for _ in range(20):
@@ -153,7 +153,7 @@ def test_models_come_back_from_disk_with_the_same_predictions(tmp_path):
         ),
         (DiSMEC(positive_weight=-1.0), "positive_weight=-1.0; every weight must be finite and above 0"),
         (DiSMEC(tol=0.0), "tol=0.0 is outside"),
-        (PWDiSMEC(weighting="head"), "weighting='head' is not one of 'tail', 'convex', 'steep', 'none'"),
+        (PWDiSMEC(weighting="head"), "weighting='head' is not one of 'tail', 'convex', 'mild', 'steep', 'none'"),
         (PWDiSMEC(weighting=lambda p: p[:2]), r"returned shape \(2,\)"),
         (PPDSparse(l1=-0.1), "l1=-0.1 is outside"),
         (PPDSparse(loss="logistic"), "loss='logistic' is not one of 'squared_hinge', 'hinge'"),

@@ -12,6 +12,7 @@ from tailwise.dual_state import DualStore
 from tailwise.errors import ModelFileError
 from tailwise.kernels.solvers.problems import Support
 from tailwise.linear import one_vs_rest
+from tailwise.rows import unit_rows
 
 PARTS = [
     lambda: DiSMEC(tol=1e-4, prune=0.0),
@@ -55,7 +56,8 @@ def test_an_update_has_the_objective_of_the_naive_solver(loss, every_label_to_th
     model.update(X[40:], Y[40:], known=(X[:40], Y[:40]))
     rows = X.toarray().astype(np.float64)
     for label in range(2, 6):
-        z, costs = np.where(Y[:, [label]].toarray().ravel() > 0, 1.0, -1.0), np.ones(60)
+        z = np.where(Y[:, [label]].toarray().ravel() > 0, 1.0, -1.0)
+        costs = np.full(60, (z > 0).sum() ** (-0.2 if loss == "squared_hinge" else 0.0))
         form = {"centre": -1.0, "scale": 1.0}
         if loss == "hinge":
             best = naive.solve_hinge_dual(rows, z, costs, l1=0.0, iterations=6000, **form)

@@ -49,6 +49,7 @@ def test_every_edge_is_trained_on_the_rows_that_reach_its_node(rows, monkeypatch
             if positive.all():
                 continue
             cost = np.where(positive, costs[~target] if target < 0 else 1.0, 1.0)
+            cost *= positive.sum() ** -(0.2 if negatives == "beam" else 0.0)
             peer = LinearSVC(C=1.0, tol=1e-6, max_iter=20_000).fit(X[reach], positive, sample_weight=cost)
             z = np.where(positive, 1, -1)
             ours = objective(weights[edge], chunks.bias[edge], X[reach], z, cost)
@@ -94,7 +95,9 @@ def test_weighting_lifts_rare_labels():
 def test_leaf_weights_have_a_mean_of_one_over_all_positives(rows):
     _, Y = rows
     p, counts = JainPropensity().fit(Y).propensity_, np.asarray(Y.sum(axis=0)).ravel()
-    for weighting, weights in (("tail", 1 / p - 1), ("steep", (1 / p - 1) ** 1.5), (lambda p: 3 / p, 1 / p)):
+    powers = {"mild": 0.5, "tail": 1.0, "steep": 1.5}
+    named = [(name, (1 / p - 1) ** power) for name, power in powers.items()]
+    for weighting, weights in [*named, (lambda p: 3 / p, 1 / p)]:
         expected = weights * counts.sum() / (counts * weights).sum()
         np.testing.assert_allclose(leaf_costs(weighting, None, Y), expected)
     np.testing.assert_allclose(leaf_costs("convex", ConstantPropensity(0.5), Y), 1)
@@ -159,7 +162,7 @@ def test_one_label_and_no_label():
         ({"negatives": "all"}, r"negatives='all' is not one of 'beam', 'siblings'"),
         ({"normalize": "l1"}, r"normalize='l1' is not one of True, False"),
         ({"prune": -0.1}, r"prune=-0.1 is outside"),
-        ({"weighting": "head"}, r"weighting='head' is not one of 'tail', 'convex', 'steep', 'none'"),
+        ({"weighting": "head"}, r"weighting='head' is not one of 'tail', 'convex', 'mild', 'steep', 'none'"),
         ({"weighting": lambda p: -p}, r"weighting=.* returned .* 20 propensities to as many positive"),
         ({"weighting": "tail", "propensity": [0.5]}, r"propensity"),
         ({"arity": 1}, r"arity=1 is outside"),

@@ -43,7 +43,7 @@ MODELS: dict[str, Callable[[Record, int], Any]] = {
     "PfastreXML": lambda s, seed: tailwise.PfastreXML(n_trees=s["trees"], random_state=seed),
     "PfastreXML as published": lambda s, seed: published_pfastrexml(s["trees"], seed),
     "DiSMEC": lambda s, seed: tailwise.DiSMEC(random_state=seed),
-    "PWDiSMEC, 1/p - 1": lambda s, seed: tailwise.PWDiSMEC(random_state=seed),
+    "PWDiSMEC, 1/p - 1": lambda s, seed: tailwise.PWDiSMEC(weighting="tail", random_state=seed),
     "PWDiSMEC, 2/p - 1": lambda s, seed: tailwise.PWDiSMEC(weighting="convex", random_state=seed),
 }
 """From settings and a seed to a model, by name."""

@@ -21,7 +21,7 @@ from tailwise.kernels.solvers.problems import (
     Start,
     Weights,
 )
-from tailwise.kernels.solvers.solve import DEFAULT_C, solve_block
+from tailwise.kernels.solvers.solve import DEFAULT_C, DEFAULT_DECAY, costs_by_rows, solve_block
 from tailwise.linear.one_vs_rest import OneVsRest
 from tailwise.memory import free_memory, memory_apart
 from tailwise.parallel import count_jobs
@@ -50,8 +50,11 @@ class DiSMEC(OneVsRest):
     Parameters
     ----------
     C : float or None
-        Weight of the loss against the penalty (LIBLINEAR's C). None is 1 for the hinge losses and 16 for the logistic
-        loss; ``C_`` tells what was used.
+        Weight of the loss against the penalty (LIBLINEAR's C) for a label that one row carries. None is 1 for the hinge
+        losses and 16 for the logistic loss; ``C_`` tells what was used.
+    C_decay : float or None
+        A label that n rows carry has ``C · n^-C_decay``: more rows have more noise to fit. 0 gives all the same C; None
+        is 0.2 for the squared hinge and 0 for the other losses.
     loss : {"squared_hinge", "hinge", "logistic"}
         The loss of a margin s: ``max(0, 1 - s)²``, ``max(0, 1 - s)`` or ``ln(1 + exp(-s))``.
     prune : float
@@ -79,6 +82,7 @@ class DiSMEC(OneVsRest):
     _parameters = {
         "C": OrNone(Number(low=0, open_low=True)),
         "loss": Choice(*DEFAULT_C),
+        "C_decay": OrNone(Number(low=0)),
         "bias_scale": Number(low=0),
     }
 
@@ -86,6 +90,7 @@ class DiSMEC(OneVsRest):
         self,
         C: float | None = None,
         *,
+        C_decay: float | None = None,
         loss: str = "squared_hinge",
         prune: float = 0.01,
         positive_weight: Any = 1.0,
@@ -96,6 +101,7 @@ class DiSMEC(OneVsRest):
         n_jobs: int | None = None,
     ) -> None:
         self.C = C
+        self.C_decay = C_decay
         self.loss = loss
         self.prune = prune
         self.positive_weight = positive_weight
@@ -132,6 +138,7 @@ class DiSMEC(OneVsRest):
     def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start | Standing) -> Weights:
         if self.loss == "logistic":
             start = NO_START  # it begins anew whatever there was, and then needs all of its rounds
+        labels = costs_by_rows(rows, labels, DEFAULT_DECAY[self.loss] if self.C_decay is None else self.C_decay)
         options = Options(
             loss=self.loss,
             tol=self.tol,
@@ -166,17 +173,18 @@ class PWDiSMEC(DiSMEC):
     """DiSMEC for incomplete labels: an observed positive of propensity p weighs more (Qaraei et al. 2021).
 
     ``weighting`` says how much: "convex" is ``2/p - 1``, the convex bound of the unbiased 0-1 loss (with p = 1 this is
-    DiSMEC); "tail" is ``1/p - 1``, which the paper found best for rare labels; "steep" is ``(1/p - 1)^1.5``, which
-    trades precision for rare labels at the top of the list (PSP@1). The paper writes ``|w|²`` where DiSMEC writes
-    ``½|w|²``: its setting is ``C = 0.5``.
+    DiSMEC); "tail" is ``1/p - 1``, which the paper found best for rare labels, and which leaves frequent ones next to
+    no weight; "mild" is its square root, which keeps most of the gain and of the precision; "steep" is
+    ``(1/p - 1)^1.5``, which trades precision for rare labels at the top of the list (PSP@1). The paper writes ``|w|²``
+    where DiSMEC writes ``½|w|²``: its setting is ``C = 0.5, C_decay = 0, weighting = "tail"``.
 
     Parameters
     ----------
-    weighting : {"tail", "convex", "steep", "none"} or callable
+    weighting : {"mild", "tail", "convex", "steep", "none"} or callable
         From the propensities (n_labels,) to the weights of the positives.
     propensity : Propensity, array of n_labels or None
         None is ``JainPropensity()``; an estimator is fitted on the training labels.
-    C, loss, prune, positive_weight, normalize, bias_scale, tol, random_state, n_jobs
+    C, C_decay, loss, prune, positive_weight, normalize, bias_scale, tol, random_state, n_jobs
         As in :class:`DiSMEC`; ``positive_weight`` multiplies.
 
     Examples
@@ -192,7 +200,8 @@ class PWDiSMEC(DiSMEC):
         self,
         C: float | None = None,
         *,
-        weighting: str | Callable[[np.ndarray], np.ndarray] = "tail",
+        C_decay: float | None = None,
+        weighting: str | Callable[[np.ndarray], np.ndarray] = "mild",
         propensity: Any = None,
         loss: str = "squared_hinge",
         prune: float = 0.01,
@@ -205,6 +214,7 @@ class PWDiSMEC(DiSMEC):
     ) -> None:
         super().__init__(
             C,
+            C_decay=C_decay,
             loss=loss,
             prune=prune,
             positive_weight=positive_weight,

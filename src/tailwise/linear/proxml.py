@@ -30,8 +30,9 @@ class ProXML(OneVsRest):
     ----------
     C : float
         Weight of the loss against the penalty.
-    weighting : {"none", "tail", "convex", "steep"} or callable
-        Weight of a positive of propensity p: 1, ``1/p - 1``, ``2/p - 1``, ``(1/p - 1)^1.5``, or a function of all p.
+    weighting : {"none", "mild", "tail", "convex", "steep"} or callable
+        Weight of a positive of propensity p: 1, ``(1/p - 1)^0.5``, ``1/p - 1``, ``2/p - 1``, ``(1/p - 1)^1.5``, or a
+        function of all p.
     propensity : Propensity, array of n_labels or None
         None is ``JainPropensity()``; an estimator is fitted on the training labels.
     prune, positive_weight, normalize, tol, random_state, n_jobs

@@ -30,6 +30,7 @@ def _solvable_tail_weight(p: np.ndarray) -> np.ndarray:
 WEIGHTINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "tail": _solvable_tail_weight,
     "convex": convex_weight,
+    "mild": lambda p: np.sqrt(_solvable_tail_weight(p)),
     "steep": lambda p: _solvable_tail_weight(p) ** 1.5,
     "none": np.ones_like,
 }

@@ -32,7 +32,7 @@ class Parabel(LabelTreeModel):
         Labels at most in a node that is not split.
     beam : int
         Nodes followed at each depth; may be changed after fitting. With all nodes the search is exhaustive.
-    loss, C, weighting, propensity, tree, negatives, normalize, tol, prune, random_state, n_jobs
+    loss, C, C_decay, weighting, propensity, tree, negatives, normalize, tol, prune, random_state, n_jobs
         As in :class:`tailwise.Bonsai`.
 
     Examples
@@ -50,6 +50,7 @@ class Parabel(LabelTreeModel):
         beam: int = 10,
         loss: str = "squared_hinge",
         C: float | None = None,
+        C_decay: float | None = None,
         weighting: Any = "none",
         propensity: Any = None,
         tree: Any = None,
@@ -65,6 +66,7 @@ class Parabel(LabelTreeModel):
         self.beam = beam
         self.loss = loss
         self.C = C
+        self.C_decay = C_decay
         self.weighting = weighting
         self.propensity = propensity
         self.tree = tree
