@@ -48,10 +48,11 @@ validation rows 0.1 to 0.4 serve texts alike (EURLex-4K, bibtex, synthetic), whe
 delicious, of 500 features, would gain 1 point of P@1 by 1."""
 
 EFFORT: dict[str, dict[str, Any]] = {
-    "squared_hinge": {"max_sweeps": 8, "bias_centre": 0.0},
+    "squared_hinge": {"max_sweeps": 10, "bias_centre": 0.0},
     "logistic": {"max_rounds": 20},
 }
-"""Bounds on the solver's work: in the upper nodes most rows are support vectors, and more work gains nothing there."""
+"""Bounds on the solver's work: more gains nothing; five sweeps for edges to nodes cost three points of P@1 on 200,000
+synthetic labels, though none on EURLex-4K."""
 
 
 _MOST_DUALS = 1 << 20
