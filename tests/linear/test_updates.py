@@ -12,7 +12,6 @@ from tailwise.dual_state import DualStore
 from tailwise.errors import ModelFileError
 from tailwise.kernels.solvers.problems import Support
 from tailwise.linear import one_vs_rest
-from tailwise.rows import unit_rows
 
 PARTS = [
     lambda: DiSMEC(tol=1e-4, prune=0.0),

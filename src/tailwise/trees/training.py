@@ -7,7 +7,7 @@ labels.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +39,7 @@ from tailwise.trees.structure import LabelTree
 from tailwise.trees.updating import Leaves
 
 Solve = Callable[..., Weights]
-"""Of rows and labels, and where an update goes on; ``to_nodes`` says that edges lead to nodes, not to labels."""
+"""Of rows and labels, and where an update goes on."""
 Visit = Callable[[list[Chunks]], list[sparse.csr_array]]
 
 _LEAST_EDGES = 16
@@ -116,11 +116,10 @@ def train_trees(
                 problem = pack_rows(all_rows, n_features, here, counted[here], memory)
             else:
                 problem = whole() if here.size == X.shape[0] else frozen(Rows(*rows))
-            own_solve = partial(solve, to_nodes=bool(trees[part.tree].target[part.edges[0]] >= 0))
             if going is None:
-                found = own_solve(problem, Labels(*labels))
+                found = solve(problem, Labels(*labels))
             else:
-                found = going.solve(problem, Labels(*labels), part.edges, here, own_solve)
+                found = going.solve(problem, Labels(*labels), part.edges, here, solve)
             solved.append(found._replace(support=None) if duals is None else in_rows_of_all(found, here))
         return solved
 
