@@ -212,7 +212,7 @@ def _write_page(values: dict[str, dict[str, dict[str, float]]]) -> None:
             seconds = np.array([[values[name][one]["CPU-s"] for name in names] for one in settings]).sum(1)
             gains = table[best] - table[0]
             lines.append(
-                f"| {shape} ({', '.join(names)}) | {goal} | `{settings[best]}` | {gains.mean():+.1f} "
+                f"| {shape} ({'; '.join(names)}) | {goal} | `{settings[best]}` | {gains.mean():+.1f} "
                 f"({gains.min():+.1f} to {gains.max():+.1f}) | {seconds[best] / seconds[0]:.1f} × | "
                 f"{lost[best].max():.1f} |"
             )
