@@ -93,7 +93,7 @@ def test_every_form_of_chunk_is_read_back_and_searched(n_children, n_features, d
     Y = sparse.csr_array(np.ones((300, n_children), np.float32))
     given = []
 
-    def give(rows, labels, to_nodes):
+    def give(rows, labels):
         first = sum(given)
         given.append(labels.indptr.size - 1)
         part = weights[first : first + given[-1]]

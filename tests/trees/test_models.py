@@ -8,7 +8,7 @@ from sklearn.svm import LinearSVC
 from tailwise import Bonsai, ConstantPropensity, JainPropensity, Parabel
 from tailwise.errors import InvalidInput
 from tailwise.rows import unit_rows
-from tailwise.trees.model import EFFORT, EFFORT_TO_NODES
+from tailwise.trees.model import EFFORT
 from tailwise.trees.weighting import leaf_costs
 
 
@@ -21,14 +21,20 @@ def objective(w, b, X, z, costs):
     return 0.5 * w @ w + 0.5 * b**2 + (costs * np.maximum(0, 1 - z * (X @ w + b)) ** 2).sum()
 
 
-@pytest.mark.parametrize("negatives", ["siblings", "beam"])
-def test_every_edge_is_trained_on_the_rows_that_reach_its_node(rows, monkeypatch, negatives):
+@pytest.mark.parametrize(("negatives", "decay"), [("siblings", 0.0), ("beam", 0.2)])
+def test_every_edge_is_trained_on_the_rows_that_reach_its_node(rows, monkeypatch, negatives, decay):
     monkeypatch.setitem(EFFORT, "squared_hinge", {"max_sweeps": 200, "bias_centre": 0.0})
-    monkeypatch.setitem(EFFORT_TO_NODES, "squared_hinge", {})
     X, Y = unit_rows(rows[0]), rows[1]
     groups = [[2, 3, 4], [5, 6, [7, 8]], [0, 1, *range(9, 20)]]
     model = Parabel(
-        tree=groups, prune=0.0, tol=1e-3, weighting="convex", beam=1, negatives=negatives, random_state=0
+        tree=groups,
+        C_decay=decay,
+        prune=0.0,
+        tol=1e-3,
+        weighting="convex",
+        beam=1,
+        negatives=negatives,
+        random_state=0,
     ).fit(X, Y)
     chunks, Yd = model.chunks_, Y.toarray()
     weights = unpack(chunks, X.shape[1])
@@ -49,7 +55,7 @@ def test_every_edge_is_trained_on_the_rows_that_reach_its_node(rows, monkeypatch
             if positive.all():
                 continue
             cost = np.where(positive, costs[~target] if target < 0 else 1.0, 1.0)
-            cost *= positive.sum() ** -(0.2 if negatives == "beam" else 0.0)
+            cost *= positive.sum() ** -decay
             peer = LinearSVC(C=1.0, tol=1e-6, max_iter=20_000).fit(X[reach], positive, sample_weight=cost)
             z = np.where(positive, 1, -1)
             ours = objective(weights[edge], chunks.bias[edge], X[reach], z, cost)
@@ -120,7 +126,6 @@ WEIGHED = {
 @pytest.mark.parametrize("make", WEIGHED.values(), ids=WEIGHED)
 def test_a_weight_is_how_often_a_row_counts(rows, monkeypatch, make):
     monkeypatch.setitem(EFFORT, "squared_hinge", {"max_sweeps": 300, "bias_centre": 0.0})
-    monkeypatch.setitem(EFFORT_TO_NODES, "squared_hinge", {})
     monkeypatch.setitem(EFFORT, "logistic", {"max_rounds": 100})
     X, Y = rows
     weight = np.random.default_rng(1).integers(0, 4, X.shape[0])

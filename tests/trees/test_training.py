@@ -37,7 +37,7 @@ def test_dear_nodes_are_cut_and_cheap_ones_share_a_block(monkeypatch):
     costs = np.ones(tree.target.size)
     sizes = []
 
-    def solve(rows, labels, to_nodes):
+    def solve(rows, labels):
         sizes.append((rows.squares.size, labels.indptr.size - 1))
         return nothing(rows, labels)
 

@@ -52,7 +52,7 @@ class Bonsai(LabelTreeModel):
         and 16 for the logistic loss.
     C_decay : float or None
         An edge that n rows go along has ``C · n^-C_decay``: more rows have more noise to fit. 0 gives all the same C;
-        None is 0.2 for the squared hinge with the beam's negatives and 0 otherwise.
+        None is 0.2 for the squared hinge with the beam's negatives and without a ``weighting``, 0 otherwise.
     weighting : {"none", "mild", "tail", "convex", "steep"} or callable
         Weight of a label's positives at its leaf, for the sake of rare labels: 1, ``(1/p - 1)^0.5``, ``1/p - 1``,
         ``2/p - 1``, ``(1/p - 1)^1.5`` or a function of the propensities, scaled to a mean of 1 over all positives.
