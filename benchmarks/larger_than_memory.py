@@ -1,10 +1,10 @@
 """Can one-vs-rest and label trees be trained on rows that are four times the memory?
 
-``python -m benchmarks larger_than_memory [DiSMEC] [Bonsai] [commands] [--megabytes N] [--labels N,N]``
+``python -m benchmarks larger_than_memory [DiSMEC] [Bonsai] [commands] [--megabytes N] [--labels N,N] [--allowed N]``
 
 Rows are drawn to disk (``write_longtail``), N megabytes of them (default 2,000) with few labels that many rows carry
 and with a long tail of them, and models are trained from the mapped rows within a run (``workdir``) by a process that
-may have a quarter of that from its first moment: a control group of the kernel counts all its memory, the
+may have a quarter of that, or as many megabytes as are allowed, from its first moment: a control group of the kernel counts all its memory, the
 interpreter, numba and the page cache of what it reads too. Beside it the same without the limit, where the rows fit:
 time, how often the rows were read from disk, the most anonymous memory, the most in all, precision on test rows, and
 whether the bits are the same. Needs root, for the control group. ``commands`` asks what ``tailwise convert`` and
@@ -53,12 +53,13 @@ def main(arguments: list[str]) -> None:
     megabytes = int(_argument(arguments, "--megabytes", "2000"))
     labels = [int(number) for number in _argument(arguments, "--labels", ",".join(map(str, _LABELS))).split(",")]
     named = [name for name in arguments if name in (*_MODELS, "commands")] or [*_MODELS, "commands"]
+    allowed = int(_argument(arguments, "--allowed", "0"))
     found: dict[str, Any] = {}
     models = [name for name in named if name in _MODELS]
     if models:
         _apart(None, "compile", None)
     for n_labels in labels if models else []:
-        found[f"{n_labels} labels"] = _compare(models, megabytes, n_labels)
+        found[f"{n_labels} labels"] = _compare(models, megabytes, n_labels, allowed)
     if "commands" in named:
         found["commands"] = _commands()
     save_results("larger_than_memory", found)
@@ -68,13 +69,13 @@ def _argument(arguments: list[str], name: str, usual: str) -> str:
     return arguments[arguments.index(name) + 1].replace("_", "") if name in arguments else usual
 
 
-def _compare(models: list[str], megabytes: int, labels: int) -> dict[str, Any]:
+def _compare(models: list[str], megabytes: int, labels: int, allowed: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
     folder = RESULTS / f"larger-than-memory-{megabytes}-{labels}"
     if not folder.exists():
         _draw(folder, megabytes, labels)
     size = sum(file.stat().st_size for file in (folder / "train.rows").glob("X.*")) / 1e6
-    allowed = int(size / 4)
+    allowed = allowed or int(size / 4)
     print(f"  rows of {size:,.0f} MB on disk, {labels:,} labels; allowed {allowed:,} MB of memory")
     print(f"  {'':20}" + "".join(f"{column:>14}" for column in _COLUMNS))
     for model in models:
