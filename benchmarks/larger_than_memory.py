@@ -4,11 +4,11 @@
 
 Rows are drawn to disk (``write_longtail``), N megabytes of them (default 2,000) with few labels that many rows carry
 and with a long tail of them, and models are trained from the mapped rows within a run (``workdir``) by a process that
-may have a quarter of that, or as many megabytes as are allowed, from its first moment: a control group of the kernel counts all its memory, the
-interpreter, numba and the page cache of what it reads too. Beside it the same without the limit, where the rows fit:
-time, how often the rows were read from disk, the most anonymous memory, the most in all, precision on test rows, and
-whether the bits are the same. Needs root, for the control group. ``commands`` asks what ``tailwise convert`` and
-``tailwise predict`` take for text of two sizes.
+may have a quarter of that, or as many megabytes as are allowed, from its first moment: a control group of the kernel
+counts all its memory, the interpreter, numba and the page cache of what it reads too. Beside it the same without the
+limit, where the rows fit: time, how often the rows were read from disk, the most anonymous memory, the most in all,
+precision on test rows, and whether the bits are the same. Needs root, for the control group. ``commands`` asks what
+``tailwise convert`` and ``tailwise predict`` take for text of two sizes.
 """
 
 from __future__ import annotations
