@@ -107,7 +107,7 @@ def forests(draw, n_features):
         shape = draw(nested.filter(lambda root: isinstance(root, list)))
         tree = tree_from_nested(_number(shape, iter(range(100))))
 
-        def solve(rows, labels, to_nodes):
+        def solve(rows, labels):
             n = labels.indptr.size - 1
             if equal:
                 nothing = csr_parts(sparse.csr_array((n, n_features)))

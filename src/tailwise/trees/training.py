@@ -92,6 +92,8 @@ def train_trees(
 
     # Rows on disk are copied where those of a node fit into memory, and left there otherwise.
     memory = memory_apart(X, count_jobs(n_jobs))
+    if memory is not None:
+        memory //= 2  # the weights of edges between nodes stay in memory until they are packed
     # Blocks follow from it, and processes of a run may have other memories.
     far = X.data.nbytes >= LARGE and kept(lambda: memory is not None)
     least_edges = _EDGES_A_PASS if far else _LEAST_EDGES

@@ -103,9 +103,9 @@ def solve_svm_in_passes(rows, starts, labels, options, plan, memory):
 
     The values of row i are ``rows.indices[starts[i] :]`` and ``rows.data[starts[i] :]``, as many as ``rows.indptr``
     says. As many labels are solved together as have their weights and sets in about ``memory`` bytes, sixteen at least:
-    for rows on disk it says how often these are read; 0 says that they are in memory. The result does not depend on it.
-    There are at most ``options.max_rounds`` passes after the first, and ``plan.passes`` in all. All arguments are only
-    read.
+    for rows on disk it says how often these are read, and 0 says that they are in memory. The result does not depend on
+    it. There are at most ``options.max_rounds`` passes after the first, and ``plan.passes`` in all. All arguments are
+    only read.
     """
     n_labels = labels.indptr.shape[0] - 1
     begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)

@@ -169,7 +169,7 @@ def pack_rows(
 
     With ``rows=None`` nothing is copied and all ``n_features`` are kept; otherwise the chosen rows are copied
     with their features renumbered, in O(their non-zeros + n_features). ``weights`` stand beside the packed rows; None
-    counts each once. Rows that take more than ``memory`` bytes, if that is given, are left where they are:
+    counts each once. Rows that take more than half of ``memory`` bytes, if that is given, are left where they are:
     :class:`FarRows`.
 
     >>> from tailwise.kernels.sparse.csr import csr_parts
@@ -184,7 +184,7 @@ def pack_rows(
         starts = X.indptr[rows]
         indptr = np.append(0, np.cumsum(X.indptr[rows + 1] - starts))
     weights = np.ones(starts.shape[0], np.float32) if weights is None else weights.astype(np.float32)
-    far = memory is not None and BYTES_A_VALUE * indptr[-1] > memory
+    far = memory is not None and BYTES_A_VALUE * indptr[-1] > memory // 2
     if rows is None or far:
         features = np.arange(n_features, dtype=np.int32)
         whole = frozen(Rows(indptr, X.indices, X.data, _squares(starts, indptr, X.data), features, weights))
