@@ -59,6 +59,7 @@ def test_unseen_labels_and_bare_nodes_are_left_out():
         ([[0, 1], [2, 3, 3]], r"tree holds label 3 2 times \(2 labels"),
         ([[0, "a"], [2, 3]], r"tree holds 'a'; groups are nested lists"),
         ("eurovoc", r"tree='eurovoc' is neither"),
+        (b"5", r"tree=b'5' is neither"),
         ([[0, True], [2, 3]], r"tree holds True"),
     ],
 )

@@ -112,7 +112,8 @@ def tree_from_user(tree: Any, label_counts: np.ndarray) -> LabelTree:
 def _is_parent_array(tree: Any) -> bool:
     if isinstance(tree, np.ndarray):
         return tree.ndim == 1 and np.issubdtype(tree.dtype, np.integer)
-    return isinstance(tree, Sequence) and len(tree) > 0 and all(isinstance(item, int | np.integer) for item in tree)
+    listed = isinstance(tree, Sequence) and not isinstance(tree, str | bytes)
+    return listed and len(tree) > 0 and all(isinstance(item, int | np.integer) for item in tree)
 
 
 def _nest_parents(tree: Any, n_labels: int) -> list[Any]:
@@ -144,7 +145,7 @@ def _nest_parents(tree: Any, n_labels: int) -> list[Any]:
 
 
 def _check_groups(tree: Any, n_labels: int) -> list[Any]:
-    if not isinstance(tree, Sequence | np.ndarray) or isinstance(tree, str):
+    if not isinstance(tree, Sequence | np.ndarray) or isinstance(tree, str | bytes):
         raise InvalidInput(f"tree={tree!r} is neither an array of parents nor nested lists of labels")
     counts = np.zeros(n_labels, np.int64)
 
