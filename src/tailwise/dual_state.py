@@ -77,8 +77,8 @@ class DualStore:
                 self._whole = False
                 return
             self._sizes[labels] = np.diff(support.indptr)
-            values = np.clip(support.values, -_LARGEST, _LARGEST).astype(np.float16)
-            self._parts.append((labels, support.positions.astype(_row_type(self._n_rows)), values))
+            own = compact(support, self._n_rows)
+            self._parts.append((labels, own.positions, own.values))
 
     def finish(self) -> DualState | None:
         """What to keep; None where a solver has no dual. The store is empty afterwards."""
@@ -88,9 +88,19 @@ class DualStore:
         indptr = np.append(0, np.cumsum(self._sizes))
         rows, values = np.empty(indptr[-1], _row_type(self._n_rows)), np.empty(indptr[-1], np.float16)
         for labels, own, alphas in parts:
-            _, place = spread(indptr[labels], self._sizes[labels])
+            place: Any = slice(indptr[labels[0]], indptr[labels[-1] + 1]) if labels.size else slice(0)
+            if (np.diff(labels) != 1).any():
+                _, place = spread(indptr[labels], self._sizes[labels])
             rows[place], values[place] = own, alphas
         return DualState(self._n_rows, indptr, rows, values)
+
+
+def compact(support: Support, n_rows: int) -> Support:
+    """As it is kept of a problem with so many rows; what is so already is not copied."""
+    values = support.values
+    if values.dtype != np.float16:
+        values = np.clip(values, -_LARGEST, _LARGEST).astype(np.float16)
+    return Support(support.indptr, support.positions.astype(_row_type(n_rows), copy=False), values)
 
 
 def check_dual(state: Any, n_labels: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tailwise.dual_state import DualState
+from tailwise.dual_state import DualState, compact
 from tailwise.kernels.solvers.problems import Labels, Standing, Support, Weights
 from tailwise.kernels.sparse.csr import spread
 from tailwise.kernels.trees.chunks import Chunks
@@ -47,11 +47,14 @@ class GoingOn(NamedTuple):
         return _in_order(parts) if len(parts) > 1 else parts[0][1]
 
 
-def in_rows_of_all(weights: Weights, rows: np.ndarray) -> Weights:
-    """The same with support vectors by their numbers among all rows, of those that the problem's ``rows`` have."""
+def in_rows_of_all(weights: Weights, rows: np.ndarray, n_rows: int) -> Weights:
+    """The same with support vectors as they are kept: by their numbers among all ``n_rows``, those of the problem being
+    ``rows``.
+    """
     if weights.support is None:
         return weights
-    return weights._replace(support=weights.support._replace(positions=rows[weights.support.positions]))
+    support = weights.support._replace(positions=rows[weights.support.positions])
+    return weights._replace(support=compact(support, n_rows))
 
 
 def _local(support: Support, rows: np.ndarray) -> Support:

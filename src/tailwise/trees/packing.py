@@ -41,7 +41,7 @@ def pack_nodes(tree: LabelTree, nodes: Iterable[list[Trained]], n_features: int)
     packed: list[tuple[Any, ...]] = []
     for parts in nodes:
         own, weights = _in_order(parts)
-        packed.append((own, weights.bias, *pack_chunk(weights, scratch)))
+        packed.append((own, weights.bias, *pack_chunk(weights._replace(support=None), scratch)))
     columns: list[list[Any]] = [list(column) for column in zip(*packed, strict=True)]
     packed.clear()
     edges, biases, scale, bits, words, ranks, directory, places, runs, children, entries = columns

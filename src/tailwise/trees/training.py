@@ -122,7 +122,7 @@ def train_trees(
                 found = solve(problem, Labels(*labels))
             else:
                 found = going.solve(problem, Labels(*labels), part.edges, here, solve)
-            solved.append(found._replace(support=None) if duals is None else in_rows_of_all(found, here))
+            solved.append(found._replace(support=None) if duals is None else in_rows_of_all(found, here, X.shape[0]))
         return solved
 
     def finish(part: Part, weights: Weights) -> tuple[Chunks, Support | None] | Weights:
