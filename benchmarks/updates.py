@@ -3,7 +3,8 @@
 Half of the training rows of EURLex-4K come first, in a random order, then in five steps each time a tenth more rows.
 After each step: P@k and PSP@k on the test rows (propensities of all training rows) of the model that was updated and of
 one trained anew on the same rows, and the CPU-seconds of both. Models by their names, ``dismec`` by default; a number
-is how many steps; ``tibkat`` among them takes 20,000 English records of TIBKAT from ``../shared/data``, as texts;
+is how many steps; ``tibkat`` among them takes 20,000 English records of TIBKAT from ``../shared/data``, as texts, by a
+``Tagger`` without its calibration, and with ``calibrated`` by one with it, as ``tailwise train`` and ``learn`` do;
 ``validation`` judges by 2,000 rows that are cut from the training rows of EURLex-4K, by which settings are chosen.
 """
 
@@ -82,7 +83,7 @@ def _warm(model: Any, X: Any, Y: Any) -> None:
     clone(model).fit(X[:300], Y[:300]).update(X[300:400], Y[300:400], known=(X[:300], Y[:300]))
 
 
-def tibkat(name: str, n_steps: int) -> Iterator[Step]:
+def tibkat(name: str, n_steps: int, calibrate: bool) -> Iterator[Step]:
     """Texts with new words and new labels: the whole tagger."""
     from scipy import sparse
 
@@ -111,8 +112,8 @@ def tibkat(name: str, n_steps: int) -> Iterator[Step]:
 
     def fit(n: int) -> Tagger:
         part = rows.take(order[:n])
-        # Calibration would fit further models, and what it learnt out of fold stays in an update.
-        tagger = Tagger(make_model(name, n_jobs=1, random_state=0), calibrate=False, keep_training_data=True)
+        # Calibration fits further models, and what it learnt out of fold stays in an update.
+        tagger = Tagger(make_model(name, n_jobs=1, random_state=0), calibrate=calibrate, keep_training_data=True)
         return tagger.fit(part.rows, part.Y, label_ids=part.label_ids)
 
     whole = rows.take(order)
@@ -147,11 +148,11 @@ def _records(load: Any, path: Path) -> Any:
 def main(arguments: list[str]) -> None:
     """Print each step as it is done, and the ratios at the end."""
     steps = []
-    texts, validation = "tibkat" in arguments, "validation" in arguments
+    texts, validation, calibrate = (word in arguments for word in ("tibkat", "validation", "calibrated"))
     n_steps = next((int(a) for a in arguments if a.isdigit()), STEPS)
-    names = [a for a in arguments if a not in ("tibkat", "validation") and not a.isdigit()]
+    names = [a for a in arguments if a not in ("tibkat", "validation", "calibrated") and not a.isdigit()]
     for name in names or ["dismec"]:
-        for step in tibkat(name, n_steps) if texts else eurlex(name, n_steps, validation):
+        for step in tibkat(name, n_steps, calibrate) if texts else eurlex(name, n_steps, validation):
             steps.append(step)
             drift = {m: step.updated[m] - step.anew[m] for m in METRICS}
             cells = "  ".join(f"{m.upper()} {step.updated[m]:.2f} ({drift[m]:+.2f})" for m in METRICS)
