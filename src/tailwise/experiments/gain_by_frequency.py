@@ -42,9 +42,9 @@ MODELS: dict[str, Callable[[Record, int], Any]] = {
     "PfastXML": lambda s, seed: tailwise.PfastXML(n_trees=s["trees"], random_state=seed),
     "PfastreXML": lambda s, seed: tailwise.PfastreXML(n_trees=s["trees"], random_state=seed),
     "PfastreXML as published": lambda s, seed: published_pfastrexml(s["trees"], seed),
-    "DiSMEC": lambda s, seed: tailwise.DiSMEC(random_state=seed),
-    "PWDiSMEC, 1/p - 1": lambda s, seed: tailwise.PWDiSMEC(weighting="tail", random_state=seed),
-    "PWDiSMEC, 2/p - 1": lambda s, seed: tailwise.PWDiSMEC(weighting="convex", random_state=seed),
+    "DiSMEC": lambda s, seed: tailwise.DiSMEC(C_decay=0.0, random_state=seed),
+    "PWDiSMEC, 1/p - 1": lambda s, seed: tailwise.PWDiSMEC(weighting="tail", C_decay=0.0, random_state=seed),
+    "PWDiSMEC, 2/p - 1": lambda s, seed: tailwise.PWDiSMEC(weighting="convex", C_decay=0.0, random_state=seed),
 }
 """From settings and a seed to a model, by name."""
 

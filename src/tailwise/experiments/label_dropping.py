@@ -54,9 +54,9 @@ FAMILIES = {
     ),
     "linear": Family(
         "DiSMEC and PW-DiSMEC",
-        lambda s: tailwise.DiSMEC(),
-        lambda s, p: tailwise.PWDiSMEC(propensity=p, weighting="convex"),
-        lambda s, p: tailwise.PWDiSMEC(propensity=p, weighting="tail"),
+        lambda s: tailwise.DiSMEC(C_decay=0.0),
+        lambda s, p: tailwise.PWDiSMEC(propensity=p, weighting="convex", C_decay=0.0),
+        lambda s, p: tailwise.PWDiSMEC(propensity=p, weighting="tail", C_decay=0.0),
     ),
 }
 

@@ -25,8 +25,8 @@ MODELS: dict[str, Callable[[Record], Any]] = {
     "FastXML": lambda s: tailwise.FastXML(n_trees=s["trees"], random_state=s["seed"]),
     "PfastXML": lambda s: tailwise.PfastXML(n_trees=s["trees"], random_state=s["seed"]),
     "PfastreXML": lambda s: tailwise.PfastreXML(n_trees=s["trees"], random_state=s["seed"]),
-    "DiSMEC": lambda s: tailwise.DiSMEC(),
-    "PWDiSMEC": lambda s: tailwise.PWDiSMEC(),
+    "DiSMEC": lambda s: tailwise.DiSMEC(C_decay=0.0),
+    "PWDiSMEC": lambda s: tailwise.PWDiSMEC(weighting="tail", C_decay=0.0),
     "Parabel": lambda s: tailwise.Parabel(random_state=s["seed"]),
 }
 """Models by name."""

@@ -30,9 +30,9 @@ from tailwise.validation import label_counts
 METRICS = tuple(f"{name}@{k}" for name in ("p", "ndcg", "psp", "psndcg") for k in (1, 3, 5))
 EQUAL, COSINE = "DiSMEC, equal norms", "DiSMEC, equal norms, no bias"
 MODELS: dict[str, Callable[[Record], XMCModel]] = {
-    "DiSMEC": lambda s: tailwise.DiSMEC(),
-    EQUAL: lambda s: tailwise.DiSMEC(),
-    COSINE: lambda s: tailwise.DiSMEC(),
+    "DiSMEC": lambda s: tailwise.DiSMEC(C_decay=0.0),
+    EQUAL: lambda s: tailwise.DiSMEC(C_decay=0.0),
+    COSINE: lambda s: tailwise.DiSMEC(C_decay=0.0),
     "Parabel": lambda s: tailwise.Parabel(n_trees=s["trees"]),
     "Bonsai": lambda s: tailwise.Bonsai(n_trees=s["trees"]),
 }
