@@ -49,8 +49,8 @@ def sigmoid_lanes(logits, shares):
 
 
 @njit
-def newton_lanes(problems, brackets, logits, pending, shortest):
-    return lanes.newton_lanes(problems, brackets, logits, pending, shortest)
+def logistic_lanes(costs, curvature, scores, logits, at_work, sums, steps, least):
+    return lanes.logistic_lanes(costs, curvature, scores, logits, at_work, sums, steps, least)
 
 
 @njit
@@ -254,15 +254,14 @@ sixteen = st.lists(st.floats(-90, 90, width=32), min_size=LANES, max_size=LANES)
 
 
 @st.composite
-def newton_problems(draw):
+def logistic_problems(draw):
     rng = draw(generators())
-    strength, margin = rng.uniform(0, 60, LANES), rng.normal(scale=8, size=LANES)
-    start = rng.normal(scale=draw(st.sampled_from([0.1, 8.0])), size=LANES)
-    old = naive.sigmoid(start)
-    brackets = np.array([-margin - strength * (1 - old), -margin + strength * old], np.float32)
-    pending = np.array(draw(st.lists(st.sampled_from([0.0, 1.0]), min_size=LANES, max_size=LANES)), np.float32)
-    logits = np.clip(start, *brackets).astype(np.float32)
-    return np.array([strength, margin, old], np.float32), brackets, logits, pending, draw(st.sampled_from([1e-3, 1.0]))
+    sixteen = lambda values: values.astype(np.float32)  # noqa: E731
+    costs = sixteen(rng.choice([-1, 1], LANES) * rng.uniform(0.1, 30.0, LANES))
+    scores, logits = sixteen(rng.normal(scale=8, size=LANES)), sixteen(rng.normal(scale=8, size=LANES))
+    at_work, sums = sixteen(rng.random(LANES) < 0.7), sixteen(rng.random((2, LANES)))
+    least, curvature = np.float32(draw(st.sampled_from([0.0, 0.5]))), np.float32(rng.uniform(0, 2))
+    return costs, curvature, scores, logits, at_work, sums, np.full(LANES, 7, np.float32), least
 
 
 @st.composite
@@ -295,8 +294,8 @@ TWINS = {
         call=sigmoid_lanes,
         rtol=2e-6,
     ),
-    lanes.newton_lanes: Twin(
-        naive.newton_lanes, newton_problems(), writes=(1, 2, 3), call=newton_lanes, rtol=1e-4, atol=1e-3
+    lanes.logistic_lanes: Twin(
+        naive.logistic_lanes, logistic_problems(), writes=(3, 5, 6), call=logistic_lanes, rtol=1e-3, atol=1e-3
     ),
     lanes.hinge_lanes: Twin(
         naive.hinge_lanes, hinge_problems(), writes=(3, 5, 6), call=hinge_lanes, rtol=1e-4, atol=1e-5

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from tailwise.kernels.solvers.lanes import LANES, newton_lanes, sigmoid_lanes
+from tailwise.kernels.solvers.lanes import LANES, logistic_lanes, sigmoid_lanes
 
 
 @njit(cache=True)
@@ -12,8 +12,8 @@ def sigmoid(logits, shares):
 
 
 @njit(cache=True)
-def newton(problems, brackets, logits, pending):
-    return newton_lanes(problems, brackets, logits, pending, 1e-3)
+def visit(costs, scores, logits, at_work, sums, steps):
+    return logistic_lanes(costs, np.float32(1), scores, logits, at_work, sums, steps, np.float32(0))
 
 
 def exact_sigmoid(t):
@@ -31,27 +31,36 @@ def test_sigmoid():
     np.testing.assert_allclose(shares, [1, 0, 1, 0] * 4, atol=1e-30)
 
 
-def test_newton_finds_every_root():
-    """Also where Newton's method without a bracket, or with one that never shrinks, runs in circles."""
+def test_visits_of_a_row_end_at_its_root():
+    """Also where plain steps of Newton's method run in circles."""
     rng = np.random.default_rng(1)
+    working, steps, sums = np.ones(LANES, np.float32), np.empty(LANES, np.float32), np.zeros((2, LANES), np.float32)
     for _ in range(200):
-        strength, margin = rng.uniform(0, 60, LANES), rng.normal(scale=8, size=LANES)
-        start = rng.normal(scale=8, size=LANES).astype(np.float32)
-        old = exact_sigmoid(start)
-        problems = np.array([strength, margin, old], np.float32)
-        brackets = np.array([-margin - strength * (1 - old), -margin + strength * old], np.float32)
-        logits, pending = np.clip(start, *brackets), np.ones(LANES, np.float32)
-        for _ in range(20):
-            more = newton(problems, brackets, logits, pending)
-        assert not more and not pending.any()
-        error = strength * (exact_sigmoid(logits) - old) + margin + logits.astype(np.float64)
-        np.testing.assert_allclose(error / (1 + strength), 0, atol=1e-3)
+        costs = (rng.choice([-1, 1], LANES) * rng.uniform(0.01, 60, LANES)).astype(np.float32)
+        scores, logits = rng.normal(scale=8, size=(2, LANES)).astype(np.float32)
+        others = scores - costs * exact_sigmoid(logits)  # what the score is beside the row's own part
+        for _ in range(30):
+            visit(costs, scores, logits, working, sums, steps)
+            scores += steps
+        margins = np.sign(costs) * (others + costs * exact_sigmoid(logits))
+        np.testing.assert_allclose((margins + logits) / (1 + abs(costs)), 0, atol=1e-3)
 
 
-def test_newton_moves_pending_lanes_only():
-    problems, brackets = np.ones((3, LANES), np.float32), np.array([[-9.0] * LANES, [9.0] * LANES], np.float32)
-    logits, pending = np.zeros(LANES, np.float32), np.zeros(LANES, np.float32)
-    assert not newton(problems, brackets, logits, pending) and not logits.any()
-    pending[3] = 1
-    assert newton(problems, brackets, logits, pending)
-    assert np.flatnonzero(logits).tolist() == [3] and pending.sum() == 1
+def test_lanes_that_rest_stay_as_they_are():
+    costs, scores, logits = np.ones((3, LANES), np.float32)
+    working, steps, *sums = np.zeros((4, LANES), np.float32)
+    sums = np.array(sums)
+    assert not visit(costs, scores, logits, working, sums, steps)
+    assert (logits == 1).all() and not steps.any() and not sums[0].any()
+    working[3] = 1
+    assert visit(costs, scores, logits, working, sums, steps)
+    for changed in (logits - 1, steps, sums[0]):
+        assert np.flatnonzero(changed).tolist() == [3]
+
+
+def test_sure_logits_do_not_overflow():
+    costs, scores = np.ones(LANES, np.float32), np.array([500, -500] * 8, np.float32)
+    logits, working = -scores, np.ones(LANES, np.float32)
+    steps, sums = np.empty(LANES, np.float32), np.zeros((2, LANES), np.float32)
+    visit(costs, scores, logits, working, sums, steps)
+    assert not steps.any() and np.isfinite(logits).all()

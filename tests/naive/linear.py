@@ -122,20 +122,21 @@ def hinge_lanes(halves, curvature, scores, alphas, at_work, extremes, steps, lea
     return bool(np.any((at_work > 0) & (steps != 0)))
 
 
-def newton_lanes(problems, brackets, logits, pending, shortest):
-    """One step of Newton's method in each lane, or one to the middle of the bracket."""
-    for lane in range(logits.size):
-        strength, margin, old = problems[:, lane].astype(np.float64)
-        t, share = float(logits[lane]), float(sigmoid(logits[lane]))
-        error = strength * (share - old) + margin + t
-        brackets[1 if error > 0 else 0, lane] = t
-        low, high = brackets[:, lane].astype(np.float64)
-        step = error / (strength * share * (1 - share) + 1)
-        if pending[lane] > 0:
-            logits[lane] = t - step if abs(step) <= (high - low) / 2 else (low + high) / 2
-        if abs(step) < shortest:
-            pending[lane] = 0
-    return bool(pending.any())
+def logistic_lanes(costs, curvature, scores, logits, at_work, sums, steps, least):
+    """One coordinate of the dual of the logistic loss, lane by lane."""
+    moved = False
+    for lane in range(costs.size):
+        logit, margin = float(logits[lane]), np.sign(costs[lane]) * scores[lane]
+        strength, old, t = curvature * abs(costs[lane]), sigmoid(logits[lane]), logit
+        moves = at_work[lane] > 0 and abs(margin + logit) > least
+        for _ in range(3 if moves else 0):
+            share = sigmoid(t)
+            moved_to = t - (strength * (share - old) + margin + t) / (strength * share * (1 - share) + 1)
+            t = 0.0 if t * moved_to < 0 else moved_to
+        logits[lane], steps[lane] = t, (sigmoid(t) - old) * costs[lane]
+        sums[:, lane] += abs(steps[lane]), sigmoid(t) * abs(costs[lane])
+        moved |= moves
+    return bool(moved)
 
 
 def violation(weight, gradient):

@@ -22,6 +22,7 @@ _INTS = ir.VectorType(_INT32, LANES)
 _CONTRACT = ("contract",)
 _ROUNDING = 1.5 * 2**23
 _LN2_HIGH = 0.693359375
+_NEWTON_STEPS = 3
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -103,41 +104,55 @@ def sigmoid_lanes(typing_context, logits, shares):
 
 
 @intrinsic
-def newton_lanes(typing_context, problems, brackets, logits, pending, shortest):
-    """One step towards the t where ``strength (σ(t) - old) + margin + t = 0``, for lanes with ``pending`` 1, not 0.
+def logistic_lanes(typing_context, costs, curvature, scores, logits, at_work, sums, steps, least):
+    """One coordinate of sixteen dual problems of the logistic loss: α = C σ(t) goes to where its gradient is 0.
 
-    ``problems`` holds strength, margin and old, (3, 16); ``brackets`` what is below and above the root, (2, 16);
-    ``logits`` is t. A step of more than half the bracket becomes one to its middle, for Newton's method alone can run
-    in circles here. A lane whose step was below ``shortest`` is no longer pending, so that its result does not depend
-    on the other lanes. Returns whether a lane is pending. All contiguous float32; ``problems`` is only read, the others
-    are written.
+    ``costs`` are ``C z``, ``curvature`` is ``|x|² + scale²``, ``scores`` are ``w·x + b`` and ``logits`` t, which
+    goes to the root of ``C curvature (σ(t) - σ(logit)) + z score + t`` by three steps of Newton's method, none of them
+    across 0: from there, and from between 0 and the root, it goes on without fail. Lanes whose ``at_work`` is 0, not 1,
+    stay as they are, and so does one whose logit is off by no more than ``least``. To ``sums`` (2, 16) are added by how
+    much α moved, and α. ``steps`` are what this adds to α z. Returns whether a lane moved. All contiguous float32;
+    ``logits``, ``sums`` and ``steps`` are written.
     """
-    signature = types.boolean(problems, brackets, logits, pending, types.float32)
+    number = types.float32
+    signature = types.boolean(costs, number, scores, logits, at_work, sums, steps, number)
 
     def generate(context, builder, signature, arguments):
-        problems, brackets, logits, pending = (_vectors(context, builder, signature, arguments, n) for n in range(4))
-        places = [builder.gep(brackets, [_INT64(n)]) for n in range(2)]
-        strength, margin, old = (_load(builder, builder.gep(problems, [_INT64(n)])) for n in range(3))
-        low, high, t = _load(builder, places[0]), _load(builder, places[1]), _load(builder, logits)
+        def vectors(position):
+            return _vectors(context, builder, signature, arguments, position)
+
+        def less(a, b):
+            return builder.fcmp_ordered("<", a, b)
+
+        def size(a):
+            return builder.select(less(a, zero), builder.fneg(a), a)
+
         zero, one = _constant(0), _constant(1)
+        cost, score, logit, work = (_load(builder, vectors(n)) for n in (0, 2, 3, 4))
+        sign = builder.select(less(cost, zero), _constant(-1), one)
+        strength = builder.fmul(_spread(builder, arguments[1]), size(cost))
+        margin = builder.fmul(sign, score)
+        old = share = _sigmoid(builder, logit)
+        error = builder.fadd(margin, logit)
+        length, t = size(error), logit
+        for number in range(_NEWTON_STEPS):
+            if number:
+                share = _sigmoid(builder, t)
+                error = builder.fadd(_multiply_add(builder, strength, builder.fsub(share, old), margin), t)
+            spread = builder.fmul(share, builder.fsub(one, share))
+            moved = builder.fsub(t, builder.fdiv(error, _multiply_add(builder, strength, spread, one)))
+            t = builder.select(less(builder.fmul(t, moved), zero), zero, moved)
+        working = less(zero, work)
+        moves = builder.and_(working, less(_spread(builder, arguments[7]), length))
+        t = builder.select(moves, t, logit)
         share = _sigmoid(builder, t)
-        error = builder.fadd(_multiply_add(builder, strength, builder.fsub(share, old), margin), t)
-        above = builder.fcmp_ordered(">", error, zero)
-        low, high = builder.select(above, low, t), builder.select(above, t, high)
-        spread = builder.fmul(share, builder.fsub(one, share))
-        step = builder.fdiv(error, _multiply_add(builder, strength, spread, one))
-        half = builder.fmul(builder.fsub(high, low), _constant(0.5))
-        length = builder.select(builder.fcmp_ordered("<", step, zero), builder.fneg(step), step)
-        near = builder.fcmp_ordered("<=", length, half)
-        moved = builder.select(near, builder.fsub(t, step), builder.fadd(low, half))
-        was_pending = _load(builder, pending)
-        _store(builder, builder.select(builder.fcmp_ordered(">", was_pending, zero), moved, t), logits)
-        for value, place in zip((low, high), places, strict=True):
-            _store(builder, value, place)
-        long = builder.fcmp_ordered(">=", length, _spread(builder, arguments[4]))
-        is_pending = builder.select(long, was_pending, zero)
-        _store(builder, is_pending, pending)
-        bits = builder.bitcast(builder.fcmp_ordered(">", is_pending, zero), ir.IntType(LANES))
+        step = builder.fmul(builder.fsub(share, old), cost)
+        for number, more in enumerate((size(step), builder.fmul(share, size(cost)))):
+            place = builder.gep(vectors(5), [_INT64(number)])
+            _store(builder, builder.fadd(_load(builder, place), more), place)
+        _store(builder, step, vectors(6))
+        _store(builder, t, vectors(3))
+        bits = builder.bitcast(moves, ir.IntType(LANES))
         return builder.icmp_unsigned("!=", bits, ir.Constant(ir.IntType(LANES), 0))
 
     return signature, generate
