@@ -108,18 +108,35 @@ def sigmoid(logits):
     return 1 / (1 + np.exp(-np.clip(np.asarray(logits, np.float64), -700, 700)))
 
 
-def hinge_lanes(halves, curvature, scores, alphas, at_work, extremes, steps, least):
-    """One coordinate of the dual of the squared hinge, lane by lane."""
-    steps[:] = 0
+def hinge_lanes(
+    weights,
+    indices,
+    data,
+    start,
+    stop,
+    biases,
+    halves,
+    alphas,
+    place,
+    curvature,
+    scale_squared,
+    at_work,
+    extremes,
+    least,
+):
+    """One row of the dual of the squared hinge, lane by lane."""
+    scores, steps = biases.copy(), np.zeros(16, np.float32)
+    dot_lanes(weights, indices, data, start, stop, scores)
     for lane in np.flatnonzero(at_work):
-        z, half, alpha = np.sign(halves[lane]), abs(halves[lane]), alphas[lane]
+        z, half, alpha = np.sign(halves[place + lane]), abs(halves[place + lane]), alphas[place + lane]
         gradient = z * scores[lane] - 1 + half * alpha
         projected = gradient if alpha > 0 else min(gradient, 0)
         extremes[:, lane] = max(extremes[0, lane], projected), min(extremes[1, lane], projected)
         if abs(projected) > least:
-            alphas[lane] = max(0, alpha - gradient / (curvature + half))
-            steps[lane] = z * (alphas[lane] - alpha)
-    return bool(np.any((at_work > 0) & (steps != 0)))
+            alphas[place + lane] = max(0, alpha - gradient / (curvature + half))
+            steps[lane] = z * (alphas[place + lane] - alpha)
+    add_lanes(weights, indices, data, start, stop, steps)
+    biases += scale_squared * steps
 
 
 def logistic_lanes(costs, curvature, scores, logits, at_work, sums, steps, least):

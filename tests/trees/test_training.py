@@ -29,9 +29,8 @@ def nothing(rows, labels):
 
 
 def test_dear_nodes_are_cut_and_cheap_ones_share_a_block(monkeypatch):
-    """A root over 40 nodes of two labels: its edges are cut into blocks, nodes of labels come in runs."""
+    """A root over 40 nodes of two labels: its edges are cut into blocks of sixteen, nodes of labels come in runs."""
     monkeypatch.setattr(blocks, "_BLOCKS", 4)
-    monkeypatch.setattr(training, "_LEAST_EDGES", 8)
     tree = tree_from_nested([[2 * node, 2 * node + 1] for node in range(40)])
     Y = sparse.csr_array(np.eye(80, dtype=np.float32))
     costs = np.ones(tree.target.size)
@@ -48,12 +47,12 @@ def test_dear_nodes_are_cut_and_cheap_ones_share_a_block(monkeypatch):
     )
     chunks = train_trees(sparse.csr_array(np.eye(80, dtype=np.float32)), Y, [Planted(tree, costs, costs)], solve)
     upper, packed, leaves = maps
-    assert [sum(part.edges.size for part in block) for block in upper] == [10, 10, 10, 10]
+    assert [sum(part.edges.size for part in block) for block in upper] == [16, 16, 8]
     assert all(part.node == 0 for block in upper for part in block)
     assert [(run.first, run.last) for run in packed] == [(0, 1)]
     assert 4 <= len(leaves) <= 5 and sum(map(len, leaves)) == 40
     assert all(np.diff([part.node for part in block]).tolist() == [1] * (len(block) - 1) for block in leaves)
-    assert sizes.count((80, 10)) == 4 and sizes.count((2, 2)) == 40
+    assert sizes.count((80, 16)) == 2 and sizes.count((80, 8)) == 1 and sizes.count((2, 2)) == 40
     np.testing.assert_array_equal(chunks.target, tree.target)
     np.testing.assert_array_equal(chunks.first_edge, tree.first_edge)
 

@@ -83,8 +83,9 @@ def cut_parts(parts: list[Part], is_leaf: list[np.ndarray], least_edges: int) ->
     for part in parts:
         leaf = is_leaf[part.tree][part.node]
         if not leaf and part.cost > limit:
-            size = max(least_edges, int(part.edges.size * limit / part.cost))
-            pieces = np.array_split(part.edges, -(-part.edges.size // size))
+            # Sixteen edges cost what one costs.
+            size = LANES * max(1, least_edges // LANES, round(part.edges.size * limit / part.cost / LANES))
+            pieces = np.split(part.edges, range(size, part.edges.size, size))
             blocks += [[part._replace(edges=own, cost=part.cost * own.size / part.edges.size)] for own in pieces]
             filled = np.inf
             continue

@@ -17,8 +17,9 @@ REPRESENTATIONS = ("input", "output", "joint")
 _LABELS_A_BLOCK = 512
 _BYTES_A_SUM = 9
 """A feature of a label, where one pass over rows serves many labels."""
-_KEEP = 4096
-"""Entries kept of a label vector: only labels of thousands of rows have more, and those entries are minute."""
+_KEEP = 512
+"""Entries kept of a label vector, the largest: on thirteen data sets (``python -m benchmarks generality``) all of them
+cluster no better, and cost more."""
 
 
 class LabelVectors:
@@ -29,7 +30,7 @@ class LabelVectors:
     matrix ``YᵀY``, which knows nothing of the features. ``"joint"``: both side by side, with equal weight.
     A label without rows is a zero row. Rows count ``weight`` > 0 times; None counts each once.
 
-    Time: the entries of all rows of the labels. Memory: the result, with at most 4,096 entries a label and space.
+    Time: the entries of all rows of the labels. Memory: the result, with at most 512 entries a label and space.
     """
 
     def __init__(

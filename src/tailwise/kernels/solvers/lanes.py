@@ -48,15 +48,7 @@ def dot_lanes(typing_context, weights, indices, data, start, stop, sums):
         weights, indices, data = (_pointer(context, builder, signature, arguments, n) for n in range(3))
         sums = _vectors(context, builder, signature, arguments, 5)
 
-        def add(total, at):
-            lanes = _load(builder, _lanes_of(builder, weights, indices, at))
-            value = builder.load(builder.gep(data, [at]))
-            product = builder.fmul(lanes, _spread(builder, value), flags=_CONTRACT)
-            return builder.fadd(total, product, flags=_CONTRACT)
-
-        first = (_load(builder, sums), ir.Constant(_FLOATS, None))
-        even, odd = _loop(builder, arguments[3:5], 4, first, lambda t, at: (add(t[1], at), t[0]))
-        _store(builder, builder.fadd(even, odd, flags=_CONTRACT), sums)
+        _store(builder, _dot(builder, (weights, indices, data), arguments[3:5], _load(builder, sums)), sums)
         return context.get_dummy_value()
 
     return signature, generate
@@ -73,15 +65,7 @@ def add_lanes(typing_context, weights, indices, data, start, stop, steps):
     def generate(context, builder, signature, arguments):
         weights, indices, data = (_pointer(context, builder, signature, arguments, n) for n in range(3))
         steps = _load(builder, _vectors(context, builder, signature, arguments, 5))
-
-        def add(carried, at):
-            place = _lanes_of(builder, weights, indices, at)
-            value = builder.load(builder.gep(data, [at]))
-            product = builder.fmul(steps, _spread(builder, value), flags=_CONTRACT)
-            _store(builder, builder.fadd(_load(builder, place), product, flags=_CONTRACT), place)
-            return carried
-
-        _loop(builder, arguments[3:5], 4, (), add)
+        _add(builder, (weights, indices, data), arguments[3:5], steps)
         return context.get_dummy_value()
 
     return signature, generate
@@ -159,50 +143,103 @@ def logistic_lanes(typing_context, costs, curvature, scores, logits, at_work, su
 
 
 @intrinsic
-def hinge_lanes(typing_context, halves, curvature, scores, alphas, at_work, extremes, steps, least):
-    """One coordinate of sixteen dual problems of the squared hinge: α goes to where its gradient is 0, or to 0.
+def hinge_lanes(
+    typing_context,
+    weights,
+    indices,
+    data,
+    start,
+    stop,
+    biases,
+    halves,
+    alphas,
+    place,
+    curvature,
+    scale_squared,
+    at_work,
+    extremes,
+    least,
+):
+    """One row of sixteen dual problems of the squared hinge: α goes to where its gradient is 0, or to 0, and w with it.
 
-    ``halves`` are ``z / 2C``, ``curvature`` is ``|x|² + scale²`` and ``scores`` are ``w·x + b``. Lanes whose
-    ``at_work`` is 0, not 1, stay as they are, and so does one whose projected gradient is off by no more than
-    ``least``. ``extremes`` (2, 16) become the highest and the lowest projected gradients of lanes at work so far,
-    ``steps`` what this adds to α z. Returns whether a lane moved. All contiguous float32; ``alphas``, ``extremes`` and
-    ``steps`` are written.
+    The row and the weights are as in :func:`dot_lanes`. ``halves[place + lane]`` are ``z / 2C`` and ``alphas`` lie as
+    they do, ``curvature`` is ``|x|² + scale²``. Lanes whose ``at_work`` is 0, not 1, stay as they are, and so does one
+    whose projected gradient is off by no more than ``least``. ``extremes`` (2, 16) become the highest and the lowest
+    projected gradients of lanes at work so far. All contiguous float32 but for the ``indices``; ``weights``,
+    ``biases``, ``alphas`` and ``extremes`` are written. It is one function because a vector that was just written lane
+    by lane is waited for.
     """
     number = types.float32
-    signature = types.boolean(halves, number, scores, alphas, at_work, extremes, steps, number)
+    row = (weights, indices, data, types.int64, types.int64)
+    signature = types.void(*row, biases, halves, alphas, types.int64, number, number, at_work, extremes, number)
 
     def generate(context, builder, signature, arguments):
-        def vectors(position):
-            return _vectors(context, builder, signature, arguments, position)
+        row = tuple(_pointer(context, builder, signature, arguments, n) for n in range(3))
+        bias_place, halves, alphas, at_work, extremes = (
+            _vectors(context, builder, signature, arguments, n) for n in (5, 6, 7, 11, 12)
+        )
 
         def less(a, b):
             return builder.fcmp_ordered("<", a, b)
 
-        half, score, alpha, work = (_load(builder, vectors(n)) for n in (0, 2, 3, 4))
-        places = [builder.gep(vectors(5), [_INT64(n)]) for n in range(2)]
+        def at_row(lanes):
+            floats = builder.bitcast(lanes, ir.FloatType().as_pointer())
+            return builder.bitcast(builder.gep(floats, [arguments[8]]), _FLOATS.as_pointer())
+
+        bias = _load(builder, bias_place)
+        score = _dot(builder, row, arguments[3:5], bias)
+        half, alpha = _load(builder, at_row(halves)), _load(builder, at_row(alphas))
         zero = _constant(0)
         sign = builder.select(less(half, zero), _constant(-1), _constant(1))
         half = builder.fmul(half, sign)
         gradient = _multiply_add(builder, half, alpha, _multiply_add(builder, sign, score, _constant(-1)))
         falls = builder.select(less(gradient, zero), gradient, zero)
         projected = builder.select(less(zero, alpha), gradient, falls)
-        working = less(zero, work)
-        for place, beyond in zip(
-            places, (lambda old: less(old, projected), lambda old: less(projected, old)), strict=True
-        ):
-            old = _load(builder, place)
-            _store(builder, builder.select(builder.and_(working, beyond(old)), projected, old), place)
+        working = less(zero, _load(builder, at_work))
+        for n, beyond in enumerate((lambda old: less(old, projected), lambda old: less(projected, old))):
+            extreme = builder.gep(extremes, [_INT64(n)])
+            old = _load(builder, extreme)
+            _store(builder, builder.select(builder.and_(working, beyond(old)), projected, old), extreme)
         length = builder.select(less(projected, zero), builder.fneg(projected), projected)
-        moves = builder.and_(working, less(_spread(builder, arguments[7]), length))
-        curvature = builder.fadd(_spread(builder, arguments[1]), half)
-        moved = builder.fsub(alpha, builder.fdiv(gradient, curvature))
-        moved = builder.select(moves, builder.select(less(moved, zero), zero, moved), alpha)
-        _store(builder, builder.fmul(builder.fsub(moved, alpha), sign), vectors(6))
-        _store(builder, moved, vectors(3))
+        moves = builder.and_(working, less(_spread(builder, arguments[13]), length))
         bits = builder.bitcast(moves, ir.IntType(LANES))
-        return builder.icmp_unsigned("!=", bits, ir.Constant(ir.IntType(LANES), 0))
+        with builder.if_then(builder.icmp_unsigned("!=", bits, ir.Constant(ir.IntType(LANES), 0))):
+            curvature = builder.fadd(_spread(builder, arguments[9]), half)
+            moved = builder.fsub(alpha, builder.fdiv(gradient, curvature))
+            moved = builder.select(moves, builder.select(less(moved, zero), zero, moved), alpha)
+            steps = builder.fmul(builder.fsub(moved, alpha), sign)
+            _store(builder, moved, at_row(alphas))
+            _store(builder, _multiply_add(builder, steps, _spread(builder, arguments[10]), bias), bias_place)
+            _add(builder, row, arguments[3:5], steps)
+        return context.get_dummy_value()
 
     return signature, generate
+
+
+def _dot(builder, row, bounds, first):
+    """``first + Σ_a data[a] * weights of indices[a]`` of a row ``(weights, indices, data)``."""
+    weights, indices, data = row
+
+    def add(total, at):
+        value = _spread(builder, builder.load(builder.gep(data, [at])))
+        return _multiply_add(builder, _load(builder, _lanes_of(builder, weights, indices, at)), value, total)
+
+    sums = (first, ir.Constant(_FLOATS, None))
+    even, odd = _loop(builder, bounds, 4, sums, lambda t, at: (add(t[1], at), t[0]))
+    return builder.fadd(even, odd, flags=_CONTRACT)
+
+
+def _add(builder, row, bounds, steps):
+    """Add ``data[a] * steps`` to the weights of ``indices[a]``."""
+    weights, indices, data = row
+
+    def add(carried, at):
+        place = _lanes_of(builder, weights, indices, at)
+        value = _spread(builder, builder.load(builder.gep(data, [at])))
+        _store(builder, _multiply_add(builder, steps, value, _load(builder, place)), place)
+        return carried
+
+    _loop(builder, bounds, 4, (), add)
 
 
 def _sigmoid(builder, logits):
