@@ -12,7 +12,7 @@ from tailwise.kernels.trees.chunks import Chunks
 from tailwise.parallel import map_blocks, map_shards, row_blocks
 from tailwise.trees.structure import LabelTree
 
-_ROWS_A_BLOCK = 256
+_ROWS_A_BLOCK = 512
 _VISITORS_A_BLOCK = 4096
 _LEAST_VISITORS, _BLOCKS = 256, 64
 """A block of visitors has 256 at least, but there are 64 blocks if there can be: many workers share them."""
