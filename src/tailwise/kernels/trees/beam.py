@@ -253,15 +253,12 @@ def _score_node(chunks, loss, X, first_row, node, mine, offsets, below, place_of
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def descend(chunks, search, X, first_row, frontier, logs, below, place_of):
+def _descend(chunks, search, X, first_row, frontier, logs, below, place_of):
     """One level down: ``(below, offsets, next frontier, its logs)``.
 
-    ``frontier`` (n, width) int32 are the nodes, -1 for none, that rows ``first_row``… of X (:class:`Csr`) have come to,
-    ``logs`` (n, width) float32 their log-probabilities. ``below`` has the log-probabilities of the edges below
-    ``frontier[i, j]`` from ``offsets[i, j]`` on. A row's next frontier are the ``search.beam`` most probable nodes
-    there (ties: the lower node), -1 where there are fewer. Writes ``below`` (float32; a longer one is returned if that
-    given is too short) and, while it runs, ``place_of`` (n_features,) uint32, which is zero before and after and needs
-    no entries for a single row. The rest may be read-only.
+    ``frontier`` (n, width) are the nodes, -1 for none, that rows ``first_row``… of X have come to, ``logs`` their
+    log-probabilities. ``below`` has the log-probabilities of the edges below ``frontier[i, j]`` from ``offsets[i, j]``
+    on; it is grown where it is too short. ``place_of`` (n_features,), or nothing for a single row, is zero.
     """
     n_rows, width = frontier.shape
     offsets = np.empty((n_rows, width), np.int64)
@@ -301,7 +298,12 @@ def search_trees(chunks, search, X, n_features, block, labels, scores):
     beam reaches has probability 0 in that tree; one that no tree reaches is not predicted. All inputs may be read-only.
     Writes the block's rows of ``labels`` (n, k) int32 and ``scores`` (n, k) float32. A row's result does not depend on
     the others.
+
+    With k = 0 it returns the nodes that the rows have come to, int32, level by level and there row by row, and where
+    each row's begin and, after the last, end, int64 (n_rows + 1 numbers a level): training and prediction share one
+    compiled search.
     """
+    visiting = labels.shape[1] == 0
     path_weight = np.float32(search.path_weight)
     first_row, last_row = block
     n_rows = last_row - first_row
@@ -314,10 +316,10 @@ def search_trees(chunks, search, X, n_features, block, labels, scores):
         frontier = np.full((n_rows, 1), chunks.roots[tree], np.int32)
         logs = np.zeros((n_rows, 1), np.float32)
         while frontier.shape[1] > 0:
-            below, offsets, next_frontier, next_logs = descend(
+            below, offsets, next_frontier, next_logs = _descend(
                 chunks, search, X, first_row, frontier, logs, below, place_of
             )
-            room, place = n_found + below.shape[0], n_levels * (n_rows + 1)
+            room, place = n_found + max(below.shape[0], frontier.size), n_levels * (n_rows + 1)
             found = _Found(
                 grown(found.labels, n_found, room),
                 grown(found.logs, n_found, room),
@@ -327,6 +329,10 @@ def search_trees(chunks, search, X, n_features, block, labels, scores):
                 found.begin[place + i] = n_found
                 for j in range(frontier.shape[1]):
                     if frontier[i, j] < 0:
+                        continue
+                    if visiting:
+                        found.labels[n_found] = frontier[i, j]
+                        n_found += 1
                         continue
                     first_edge = chunks.first_edge[frontier[i, j]]
                     path = path_weight * logs[i, j]
@@ -341,7 +347,10 @@ def search_trees(chunks, search, X, n_features, block, labels, scores):
             frontier, logs = next_frontier, next_logs
         if tree == 0:
             n_first = n_levels
-    _merge_trees(n_rows, n_trees, n_levels, n_first, found, labels[first_row:], scores[first_row:])
+    if not visiting:
+        _merge_trees(n_rows, n_trees, n_levels, n_first, found, labels[first_row:], scores[first_row:])
+        n_found = n_levels = 0
+    return found.labels[:n_found], found.begin[: n_levels * (n_rows + 1)]
 
 
 class _Found(NamedTuple):
