@@ -39,6 +39,11 @@ def dot_lanes(weights, indices, data, start, stop, sums):
 
 
 @njit
+def sum_lanes(weights, width, found, values, n, offsets, sums):
+    lanes.sum_lanes(weights, width, found, values, n, offsets, sums)
+
+
+@njit
 def add_lanes(weights, indices, data, start, stop, steps):
     lanes.add_lanes(weights, indices, data, start, stop, steps)
 
@@ -280,6 +285,16 @@ def lane_rows(draw):
     return weights, X.indices, X.data, start, draw(st.integers(start, X.data.size)), sixteen
 
 
+@st.composite
+def packed_places(draw):
+    """Places of 16 or more weights, some of them found by values of a row; lanes may be summed twice."""
+    rng, width, n = draw(generators()), draw(st.sampled_from([16, 17, 40])), draw(st.integers(0, 9))
+    weights = rng.integers(-32767, 32768, (5, width), dtype=np.int16).ravel()
+    found = rng.integers(0, 5, n).astype(np.uint64) + (rng.permutation(9)[:n].astype(np.uint64) << np.uint64(32))
+    values, offsets = rng.normal(size=9).astype(np.float32), draw(st.sampled_from([(0, width - LANES), (0, 0, 0, 0)]))
+    return weights, width, found, values, draw(st.integers(0, n)), offsets, np.full(width, 7, np.float32)
+
+
 sixteen = st.lists(st.floats(-90, 90, width=32), min_size=LANES, max_size=LANES).map(lambda v: np.array(v, np.float32))
 
 
@@ -316,6 +331,7 @@ TWINS = {
         seen=lambda weights, n: (weights, weights.ctypes.data % 64 if n else 0),
     ),
     lanes.dot_lanes: Twin(naive.dot_lanes, lane_rows(), writes=(5,), call=dot_lanes, rtol=1e-4, atol=1e-4),
+    lanes.sum_lanes: Twin(naive.sum_lanes, packed_places(), writes=(6,), call=sum_lanes),
     lanes.add_lanes: Twin(naive.add_lanes, lane_rows(), writes=(0,), call=add_lanes, rtol=1e-5, atol=1e-5),
     lanes.sigmoid_lanes: Twin(
         lambda logits, shares: shares.__setitem__(slice(None), naive.sigmoid(np.clip(logits, -80, 80))),

@@ -137,20 +137,25 @@ def searches(draw):
     search = beam.Search(*drawn)
     first = draw(st.integers(0, X.shape[0]))
     block = first, draw(st.integers(first, X.shape[0]))
-    n, k = X.shape[0], draw(st.integers(1, 6))
+    n, k = X.shape[0], draw(st.integers(0, 6))
     labels, scores = np.full((n, k), 7, np.int32), np.full((n, k), 7, np.float32)
     return found, search, csr_parts(X), n_features, block, labels, scores, n_labels
 
 
 def expected_scores(found, search, X, n_features, block, labels, scores, n_labels):
-    """The best scores of the block's rows, and whether each label has the score that it is given."""
+    """The best scores of the block's rows, whether each label has the score that it is given, and the nodes visited."""
     name = {SQUARED_HINGE: "squared_hinge", LOGISTIC: "logistic"}[search.loss]
-    best = np.full(scores.shape, 7.0)
+    best, visits = np.full(scores.shape, 7.0), []
     for i in range(*block):
         x = dense(X, n_features)[i].astype(np.float64)
         every = np.sort(naive.search(found, x, search.beam, name, n_labels, search.path_weight))[::-1]
         best[i] = np.append(every, np.full(labels.shape[1], -np.inf))[: labels.shape[1]]
-    return best, True
+        if labels.shape[1] == 0:
+            edges = naive.probability(naive.unpack(found, n_features) @ x + found.bias, name)
+            visits += [
+                (i, node) for root in found.roots for _, node in naive.walk(found, edges, search.beam, int(root))
+            ]
+    return best, True, sorted(visits)
 
 
 def read_scores(result, found, search, X, n_features, block, labels, scores, n_labels):
@@ -168,28 +173,10 @@ def read_scores(result, found, search, X, n_features, block, labels, scores, n_l
             for a, b, s, t in zip(labels[i], labels[i][1:], scores[i], scores[i][1:], strict=False)
             if s == t > -np.inf
         )
-    return scores, own
-
-
-@st.composite
-def frontiers(draw):
-    found, search, X, n_features, (first, last), *_ = draw(searches())
-    n_nodes = found.bits.size
-    width = draw(st.integers(1, min(3, n_nodes)))
-    rng = draw(generators())
-    nodes = [rng.permutation(n_nodes)[:width] for _ in range(last - first)]
-    frontier = np.array(nodes, np.int32).reshape(last - first, width)
-    frontier[rng.random(frontier.shape) < 0.2] = -1
-    logs = -rng.exponential(size=frontier.shape).astype(np.float32)
-    below = np.zeros(draw(st.sampled_from([0, 1000])), np.float32)
-    return found, search, X, first, frontier, logs, below, np.zeros(n_features, np.uint32)
-
-
-def read_level(result, found, search, X, first, frontier, logs, below, place_of):
-    scored, offsets, *following = result
-    assert not place_of.any()
-    sizes = np.where(frontier >= 0, np.diff(found.first_edge)[frontier], 0)
-    return scored[: int(sizes.sum())], offsets, *following
+    nodes, begin = result
+    height = block[1] - block[0] + 1
+    rows = np.repeat(np.arange(begin.size) % height, np.diff(begin, append=begin[-1:]))
+    return scores, own, sorted(zip((block[0] + rows).tolist(), nodes.tolist(), strict=True))
 
 
 def vectors(draw, n_features):
@@ -262,7 +249,6 @@ TWINS = {
         atol=1e-4,
     ),
     nodes.gather_node: Twin(naive.gather_node, gathered(), writes=(5,), seen=read_node, rtol=1e-5, atol=1e-6),
-    beam.descend: Twin(naive.descend, frontiers(), writes=(6, 7), seen=read_level, rtol=1e-4, atol=1e-4),
     beam.search_trees: Twin(
         expected_scores,
         searches(),

@@ -102,29 +102,6 @@ def gather_node(X, below, span, edges, visitors, scratch):
     return rows, *packed, indptr, carrying, costs, below.negative_costs[edges]
 
 
-def descend(chunks, search, X, first_row, frontier, logs, below, place_of):
-    """``(edges' logs row by row, offsets, next frontier, its logs)``."""
-    rows = dense(X, place_of.size).astype(np.float64)[first_row : first_row + len(frontier)]
-    name = {0: "squared_hinge", 2: "logistic"}[search.loss]
-    edges = [np.log(probability(unpack(chunks, place_of.size) @ x + chunks.bias, name)) for x in rows]
-    found, offsets, following = [], np.zeros(frontier.shape, np.int64), []
-    for i, nodes in enumerate(frontier):
-        best = []
-        for j, node in enumerate(nodes):
-            offsets[i, j] = len(found)
-            for edge in range(chunks.first_edge[node], chunks.first_edge[node + 1]) if node >= 0 else ():
-                found.append(edges[i][edge])
-                if chunks.target[edge] >= 0:
-                    best.append((-(logs[i, j] + edges[i][edge]), int(chunks.target[edge])))
-        following.append(sorted(best)[: search.beam])
-    width = max(map(len, following), default=0)
-    next_frontier, next_logs = np.full((len(frontier), width), -1, np.int32), np.full((len(frontier), width), -np.inf)
-    for i, best in enumerate(following):
-        for j, (minus, node) in enumerate(best):
-            next_frontier[i, j], next_logs[i, j] = node, -minus
-    return np.array(found), offsets, next_frontier, next_logs
-
-
 def dot_rows(rows, direction, out):
     out[:] = dense(rows, direction.size) @ direction
 

@@ -6,11 +6,13 @@ from scipy import sparse
 from sklearn.preprocessing import normalize
 
 import tailwise
-from tailwise import Bonsai, Parabel
-from tailwise.kernels.solvers.problems import Weights
+from tailwise import Bonsai, Parabel, TopK
+from tailwise.kernels.solvers.problems import SQUARED_HINGE, Weights
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.trees.chunks import BITMAP, pack_chunk
 from tailwise.rows import AS_THEY_ARE
+from tailwise.trees.packing import join_trees
+from tailwise.trees.searching import find_labels
 from tailwise.trees.structure import tree_from_nested
 from tailwise.trees.training import Planted, train_trees
 
@@ -47,6 +49,26 @@ def test_the_widest_beam_is_exhaustive(model, rows):
     assert_same_bits(model.set_params(beam=10_000).predict_topk(X, Y.shape[1]), top)
     narrow = model.set_params(beam=2).predict_topk(X, 1)
     assert (top.scores[:, :1] >= narrow.scores - 1e-6).all()
+
+
+@pytest.mark.parametrize("width", [3, 15, 16, 33, 100])
+@pytest.mark.parametrize("density", [0.1, 0.35])
+def test_wide_nodes_give_many_rows_the_bits_of_one(width, density):
+    """Few weights lie in runs, which many rows spread out side by side; more of them always lie so."""
+    rng, n_features = np.random.default_rng(0), 90
+    X = sparse.csr_array(rng.normal(size=(60, n_features)).astype(np.float32))
+    weights = sparse.random_array((width, n_features), density=density, rng=rng, dtype=np.float32, format="csr")
+    solved = Weights(*csr_parts(weights), rng.normal(size=width).astype(np.float32))
+    tree, costs = tree_from_nested(list(range(width))), np.ones(width)
+    Y = sparse.csr_array(np.ones((60, width), np.float32))
+    chunks = join_trees([[train_trees(X, Y, [Planted(tree, costs, costs)], lambda *_: solved, n_jobs=1)]])
+    assert (chunks.runs.size > 0) == (density < 0.3 and width > 3)
+    together = find_labels(chunks, X, width, SQUARED_HINGE, 10, 1.0, n_jobs=1)
+    for i in range(X.shape[0]):
+        alone = find_labels(chunks, sparse.csr_array(X[[i]]), width, SQUARED_HINGE, 10, 1.0, n_jobs=1)
+        assert_same_bits(alone, TopK(*(part[i : i + 1] for part in together)))
+    expected = search(chunks, X[[0]].toarray().ravel().astype(np.float64), 10, "squared_hinge", width)
+    np.testing.assert_allclose(together.scores[0], np.sort(expected)[::-1], atol=1e-5)
 
 
 def test_batches_single_rows_and_mapped_files_give_the_same_bits(model, rows, tmp_path):

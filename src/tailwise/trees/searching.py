@@ -6,13 +6,14 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK
+from tailwise.kernels.arrays import frozen
 from tailwise.kernels.sparse.csr import csr_parts
-from tailwise.kernels.trees.beam import Search, descend, search_trees
+from tailwise.kernels.trees.beam import Search, search_trees
 from tailwise.kernels.trees.chunks import Chunks
 from tailwise.parallel import map_blocks, map_shards, row_blocks
 from tailwise.trees.structure import LabelTree
 
-_ROWS_A_BLOCK = 256
+_ROWS_A_BLOCK = 512
 _VISITORS_A_BLOCK = 4096
 _LEAST_VISITORS, _BLOCKS = 256, 64
 """A block of visitors has 256 at least, but there are 64 blocks if there can be: many workers share them."""
@@ -58,18 +59,18 @@ def find_visitors(
     rows = csr_parts(X)
     holds = [tree.labels_of_nodes() > 0 for tree in trees]
 
+    nothing = np.empty((X.shape[0], 0), np.int32), np.empty((X.shape[0], 0), np.float32)
+    # Read-only as those of a model, so that one compiled search serves both.
+    chunks = [frozen(own) for own in chunks]
+
     def visit_block(block: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
         number, first, last = block
         search = Search(loss, min(beam, trees[number].n_nodes), 1.0)
-        frontier, logs = np.zeros((last - first, 1), np.int32), np.zeros((last - first, 1), np.float32)
-        below, place_of = np.empty(1024, np.float32), np.zeros(X.shape[1], np.uint32)
-        visitors, nodes = [], []
-        while frontier.shape[1]:
-            row, at = np.nonzero((frontier >= 0) & holds[number][frontier])
-            visitors.append(first + row)
-            nodes.append(frontier[row, at])
-            below, _, frontier, logs = descend(chunks[number], search, rows, first, frontier, logs, below, place_of)
-        return np.concatenate(visitors).astype(np.int32), np.concatenate(nodes)
+        nodes, begin = search_trees(chunks[number], search, rows, X.shape[1], (first, last), *nothing)
+        n_nodes = np.diff(begin.reshape(-1, last - first + 1), axis=1)
+        visitors = np.repeat(np.tile(np.arange(first, last, dtype=np.int32), len(n_nodes)), n_nodes.ravel())
+        held = holds[number][nodes]
+        return visitors[held], nodes[held]
 
     at_once = min(_VISITORS_A_BLOCK, max(_LEAST_VISITORS, X.shape[0] // _BLOCKS))
     blocks = [

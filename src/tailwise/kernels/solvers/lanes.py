@@ -19,6 +19,7 @@ _FLOATS = ir.VectorType(ir.FloatType(), LANES)
 _INT32 = ir.IntType(32)
 _INT64 = ir.IntType(64)
 _INTS = ir.VectorType(_INT32, LANES)
+_SHORTS = ir.VectorType(ir.IntType(16), LANES)
 _CONTRACT = ("contract",)
 _ROUNDING = 1.5 * 2**23
 _LN2_HIGH = 0.693359375
@@ -66,6 +67,41 @@ def add_lanes(typing_context, weights, indices, data, start, stop, steps):
         weights, indices, data = (_pointer(context, builder, signature, arguments, n) for n in range(3))
         steps = _load(builder, _vectors(context, builder, signature, arguments, 5))
         _add(builder, (weights, indices, data), arguments[3:5], steps)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
+def sum_lanes(typing_context, weights, width, found, values, n, offsets, sums):
+    """``sums[c + lane] = Σ_j values[v] * weights[p * width + c + lane]`` over ``j < n``; ``found[j]`` is ``p + 2³² v``.
+
+    For all lanes and each c of the tuple ``offsets``. ``weights`` are int16, ``found`` uint64, the rest float32, all
+    contiguous. Products are rounded before they are added, one after the other, as a plain loop does. Writes ``sums``.
+    """
+    signature = types.void(weights, types.int64, found, values, types.int64, offsets, sums)
+
+    def generate(context, builder, signature, arguments):
+        weights, found, values, sums = (_pointer(context, builder, signature, arguments, at) for at in (0, 2, 3, 6))
+        width, n = arguments[1], arguments[4]
+        places = [builder.extract_value(arguments[5], at) for at in range(signature.args[5].count)]
+
+        def add(totals, at):
+            pair = builder.load(builder.gep(found, [at]))
+            value = builder.load(builder.gep(values, [builder.lshr(pair, ir.Constant(_INT64, 32))]))
+            place = builder.and_(pair, ir.Constant(_INT64, 0xFFFFFFFF))
+            start = builder.gep(weights, [builder.mul(place, width)])
+            factor = _spread(builder, value)
+            products = (builder.fmul(lanes(builder.gep(start, [at])), factor) for at in places)
+            return tuple(builder.fadd(total, product) for total, product in zip(totals, products, strict=True))
+
+        def lanes(place):
+            return builder.sitofp(_load(builder, builder.bitcast(place, _SHORTS.as_pointer()), 2), _FLOATS)
+
+        nothing = (ir.Constant(_FLOATS, None),) * len(places)
+        totals = _loop(builder, (ir.Constant(_INT64, 0), n), 2, nothing, add)
+        for total, place in zip(totals, places, strict=True):
+            _store(builder, total, builder.bitcast(builder.gep(sums, [place]), _FLOATS.as_pointer()))
         return context.get_dummy_value()
 
     return signature, generate
@@ -285,9 +321,9 @@ def _lanes_of(builder, weights, indices, at):
     return builder.bitcast(place, _FLOATS.as_pointer())
 
 
-def _load(builder, place):
+def _load(builder, place, align=4):
     loaded = builder.load(place)
-    loaded.align = 4
+    loaded.align = align
     return loaded
 
 

@@ -8,12 +8,19 @@ import numpy as np
 
 from tailwise.kernels.arrays import grown, prefetch
 from tailwise.kernels.compilation import njit
+from tailwise.kernels.solvers.lanes import LANES, sum_lanes
 from tailwise.kernels.solvers.problems import LOGISTIC
 from tailwise.kernels.sparse.topk import push_any_order
 from tailwise.kernels.trees.chunks import BITMAP, count_bits, hash_feature
 
+_LOW = np.uint64(0xFFFFFFFF)
 _MAP_PAYS = 2
 """Rows whose entries outnumber a node's features so many times are scored through a dense map of the features."""
+
+_TILE_PAYS = 4
+"""Rows whose entries outnumber a node's places so many times are scored with all children's weights side by side."""
+_ZEROS_A_WEIGHT, _LARGEST_TILE = 16, 1 << 21
+"""But not where that would be more zeros for each weight than a vector has lanes, or take more than 4 MB."""
 
 
 class Search(NamedTuple):
@@ -70,61 +77,82 @@ def _locate_hashed(directory, features, bits, x_indices, places, ends):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _keep_found(places, x_data, values):
-    """How many features the node has: their places, counted from 0, and values come first in both arrays."""
+def _keep_found(places, n_values, found):
+    """How many of the row's features the node has; of each, ``found`` is the place + 2³² × its number in the row."""
     n = np.uint64(0)
-    for j in range(x_data.shape[0]):
-        place = places[j]
-        places[n], values[n] = place - np.uint32(1), x_data[j]
+    for j in range(np.uint64(n_values)):
+        place = np.uint64(places[j])
+        found[n] = (place - np.uint64(1)) & _LOW | j << np.uint64(32)
         n += np.uint64(place > 0)
-    return n
+    return np.int64(n)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _add_runs(places, values, n, runs, children, weights, total):
-    """``total[child] += Σ x·w`` in the order of the row's features."""
+def _add_runs(found, n, x_data, runs, children, weights, total):
+    """``total[child] = Σ x·w`` in the order of the row's features."""
+    for child in range(total.shape[0]):
+        total[child] = 0
     for j in range(n):
-        prefetch(runs, np.uint64(places[j]))
+        prefetch(runs, found[j] & _LOW)
     for j in range(n):
-        first = np.uint64(runs[np.uint64(places[j])])
+        first = np.uint64(runs[found[j] & _LOW])
         prefetch(children, first)
         prefetch(weights, first)
     for j in range(n):
-        place, value = np.uint64(places[j]), values[j]
+        place, value = found[j] & _LOW, x_data[found[j] >> np.uint64(32)]
         for a in range(np.uint64(runs[place]), np.uint64(runs[place + np.uint64(1)])):
             total[np.uint64(children[a])] += value * np.float32(weights[a])
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _add_pairs(places, values, n, weights, total):
-    """The same for a node of two children whose places have both weights."""
-    left, right = np.float32(0), np.float32(0)
+def _add_dense(found, n, x_data, weights, total):
+    """The same for a node whose places have the weights of all children."""
+    width = total.shape[0]
     for j in range(n):
-        first = np.uint64(2) * np.uint64(places[j])
-        left += values[j] * np.float32(weights[first])
-        right += values[j] * np.float32(weights[first + np.uint64(1)])
-    total[0], total[1] = left, right
+        prefetch(weights, (found[j] & _LOW) * np.uint64(width))
+    last = width - LANES
+    if last < 0:
+        _add_narrow(found, n, x_data, weights, total)
+    elif last <= LANES:
+        # Lanes that two parts share come to the same in both.
+        sum_lanes(weights, width, found, x_data, n, (0, last), total)
+    else:
+        for a in range(0, width, 4 * LANES):
+            b, c, d = a + LANES, a + 2 * LANES, a + 3 * LANES
+            offsets = (min(a, last), min(b, last), min(c, last), min(d, last))
+            sum_lanes(weights, width, found, x_data, n, offsets, total)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _add_dense(places, values, n, weights, total):
-    """The same for any number of children."""
+def _add_narrow(found, n, x_data, weights, total):
+    """The same for fewer children than there are lanes."""
     width = np.uint64(total.shape[0])
+    for child in range(width):
+        total[child] = 0
     for j in range(n):
-        prefetch(weights, width * np.uint64(places[j]))
-    for j in range(n):
-        value = values[j]
-        first = width * np.uint64(places[j])
+        first, value = (found[j] & _LOW) * width, x_data[found[j] >> np.uint64(32)]
         for child in range(width):
             total[child] += value * np.float32(weights[first + child])
 
 
+@njit(nogil=True, cache=True, boundscheck=False)
+def _spread_runs(runs, children, weights, width, tile):
+    """``tile``: the weights of all children at each place."""
+    for a in range((runs.shape[0] - 1) * width):
+        tile[a] = 0
+    for place in range(runs.shape[0] - 1):
+        first = np.uint64(place * width)
+        for a in range(np.uint64(runs[place]), np.uint64(runs[place + 1])):
+            tile[first + np.uint64(children[a])] = weights[a]
+
+
 class _Scratch(NamedTuple):
-    """What scoring a node writes besides its scores: an entry for each of a row's features."""
+    """What scoring a node writes besides its scores; but for the last, an entry for each of a row's features."""
 
     places: np.ndarray
     ends: np.ndarray
-    values: np.ndarray
+    found: np.ndarray
+    tile: np.ndarray
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -137,7 +165,8 @@ def _score_level(chunks, loss, X, first_row, frontier, offsets, below, place_of)
     longest = 0
     for row in range(first_row, first_row + n_rows):
         longest = max(longest, X.indptr[row + 1] - X.indptr[row])
-    scratch = _Scratch(np.empty(longest, np.uint32), np.empty(longest, np.uint32), np.empty(longest, np.float32))
+    places, ends, found = np.empty(longest, np.uint32), np.empty(longest, np.uint32), np.empty(longest, np.uint64)
+    scratch = _Scratch(places, ends, found, np.empty(_LARGEST_TILE if n_rows > 1 else 0, np.int16))
     if n_rows == 1:
         mine = np.empty(1, np.int64)
         for j in range(width):
@@ -195,6 +224,10 @@ def _score_node(chunks, loss, X, first_row, node, mine, offsets, below, place_of
     weights = chunks.weights[chunks.first_weight[node] : chunks.first_weight[node + 1]]
     first_edge = chunks.first_edge[node]
     n_children = chunks.first_edge[node + 1] - first_edge
+    size = (runs.shape[0] - 1) * n_children
+    if entries > _TILE_PAYS * runs.shape[0] > 0 and size <= min(_ZEROS_A_WEIGHT * weights.shape[0], _LARGEST_TILE):
+        _spread_runs(runs, children, weights, n_children, scratch.tile)
+        runs, weights = runs[:0], scratch.tile[:size]
     for pair in mine:
         row = first_row + pair // width
         indices = X.indices[X.indptr[row] : X.indptr[row + 1]]
@@ -206,14 +239,11 @@ def _score_node(chunks, loss, X, first_row, node, mine, offsets, below, place_of
         else:
             _locate_hashed(directory, features, bits, indices, places, scratch.ends)
         total = below[offsets[pair // width, pair % width] :][:n_children]
-        total[:] = 0
-        found = _keep_found(places, data, scratch.values)
+        n_found = _keep_found(places, data.shape[0], scratch.found)
         if runs.shape[0] > 0:
-            _add_runs(places, scratch.values, found, runs, children, weights, total)
-        elif n_children == 2:
-            _add_pairs(places, scratch.values, found, weights, total)
+            _add_runs(scratch.found, n_found, data, runs, children, weights, total)
         else:
-            _add_dense(places, scratch.values, found, weights, total)
+            _add_dense(scratch.found, n_found, data, weights, total)
         for child in range(n_children):
             margin = total[child] * chunks.scale[first_edge + child] + chunks.bias[first_edge + child]
             total[child] = _log_probability(margin, loss)
@@ -223,15 +253,12 @@ def _score_node(chunks, loss, X, first_row, node, mine, offsets, below, place_of
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def descend(chunks, search, X, first_row, frontier, logs, below, place_of):
+def _descend(chunks, search, X, first_row, frontier, logs, below, place_of):
     """One level down: ``(below, offsets, next frontier, its logs)``.
 
-    ``frontier`` (n, width) int32 are the nodes, -1 for none, that rows ``first_row``… of X (:class:`Csr`) have come to,
-    ``logs`` (n, width) float32 their log-probabilities. ``below`` has the log-probabilities of the edges below
-    ``frontier[i, j]`` from ``offsets[i, j]`` on. A row's next frontier are the ``search.beam`` most probable nodes
-    there (ties: the lower node), -1 where there are fewer. Writes ``below`` (float32; a longer one is returned if that
-    given is too short) and, while it runs, ``place_of`` (n_features,) uint32, which is zero before and after and needs
-    no entries for a single row. The rest may be read-only.
+    ``frontier`` (n, width) are the nodes, -1 for none, that rows ``first_row``… of X have come to, ``logs`` their
+    log-probabilities. ``below`` has the log-probabilities of the edges below ``frontier[i, j]`` from ``offsets[i, j]``
+    on; it is grown where it is too short. ``place_of`` (n_features,), or nothing for a single row, is zero.
     """
     n_rows, width = frontier.shape
     offsets = np.empty((n_rows, width), np.int64)
@@ -271,101 +298,117 @@ def search_trees(chunks, search, X, n_features, block, labels, scores):
     beam reaches has probability 0 in that tree; one that no tree reaches is not predicted. All inputs may be read-only.
     Writes the block's rows of ``labels`` (n, k) int32 and ``scores`` (n, k) float32. A row's result does not depend on
     the others.
+
+    With k = 0 it returns the nodes that the rows have come to, int32, level by level and there row by row, and where
+    each row's begin and, after the last, end, int64 (n_rows + 1 numbers a level): training and prediction share one
+    compiled search.
     """
+    visiting = labels.shape[1] == 0
     path_weight = np.float32(search.path_weight)
     first_row, last_row = block
     n_rows = last_row - first_row
     n_trees = chunks.roots.shape[0]
     place_of = np.zeros(n_features if n_rows > 1 else 0, np.uint32)
-    found_row = np.empty(1024, np.int32)
-    found_label = np.empty(1024, np.int32)
-    found_log = np.empty(1024, np.float32)
-    n_found, n_first = np.int64(0), np.int64(0)
+    found = _Found(np.empty(1024, np.int32), np.empty(1024, np.float32), np.empty(8 * (n_rows + 1), np.int64))
+    n_found, n_levels, n_first = np.int64(0), np.int64(0), np.int64(0)
     below = np.empty(1024, np.float32)
     for tree in range(n_trees):
         frontier = np.full((n_rows, 1), chunks.roots[tree], np.int32)
         logs = np.zeros((n_rows, 1), np.float32)
         while frontier.shape[1] > 0:
-            below, offsets, next_frontier, next_logs = descend(
+            below, offsets, next_frontier, next_logs = _descend(
                 chunks, search, X, first_row, frontier, logs, below, place_of
             )
-            room = n_found + below.shape[0]
-            found_row, found_label = grown(found_row, n_found, room), grown(found_label, n_found, room)
-            found_log = grown(found_log, n_found, room)
+            room, place = n_found + max(below.shape[0], frontier.size), n_levels * (n_rows + 1)
+            found = _Found(
+                grown(found.labels, n_found, room),
+                grown(found.logs, n_found, room),
+                grown(found.begin, place, place + n_rows + 1),
+            )
             for i in range(n_rows):
+                found.begin[place + i] = n_found
                 for j in range(frontier.shape[1]):
                     if frontier[i, j] < 0:
+                        continue
+                    if visiting:
+                        found.labels[n_found] = frontier[i, j]
+                        n_found += 1
                         continue
                     first_edge = chunks.first_edge[frontier[i, j]]
                     path = path_weight * logs[i, j]
                     for child in range(chunks.first_edge[frontier[i, j] + 1] - first_edge):
                         target = chunks.target[first_edge + child]
                         if target < 0:
-                            found_row[n_found] = i
-                            found_label[n_found] = ~target
-                            found_log[n_found] = path + below[offsets[i, j] + child]
+                            found.labels[n_found] = ~target
+                            found.logs[n_found] = path + below[offsets[i, j] + child]
                             n_found += 1
+            found.begin[place + n_rows] = n_found
+            n_levels += 1
             frontier, logs = next_frontier, next_logs
         if tree == 0:
-            n_first = n_found
-    found_row, found_label, found_log = found_row[:n_found], found_label[:n_found], found_log[:n_found]
-    _merge_trees(n_rows, n_trees, n_first, found_row, found_label, found_log, labels[first_row:], scores[first_row:])
+            n_first = n_levels
+    if not visiting:
+        _merge_trees(n_rows, n_trees, n_levels, n_first, found, labels[first_row:], scores[first_row:])
+        n_found = n_levels = 0
+    return found.labels[:n_found], found.begin[: n_levels * (n_rows + 1)]
+
+
+class _Found(NamedTuple):
+    """Labels that were found, level by level of tree after tree, and there row by row."""
+
+    labels: np.ndarray
+    logs: np.ndarray
+    begin: np.ndarray
+    """where each row's begin and, after the last, end: n_rows + 1 numbers a level"""
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _merge_trees(n_rows, n_trees, n_first, found_row, found_label, found_log, labels, scores):
-    """Mean probability of each label of each row, then the best k. Pairs come by tree, ``n_first`` of the first.
+def _merge_trees(n_rows, n_trees, n_levels, n_first, found, labels, scores):
+    """Mean probability of each label of each row, then the best k. The first tree has ``n_first`` levels.
 
     If the first tree's k-th best label has log-probability m, the k-th best mean is at least e^m / n_trees, which a
     label can only reach if some tree gives it m - ln n_trees or more: all other labels are passed over.
     """
     k = labels.shape[1]
-    begin = np.zeros(n_rows + 1, np.int64)
-    for row in found_row:
-        begin[row + 1] += 1
-    for i in range(n_rows):
-        begin[i + 1] += begin[i]
-    order = np.empty(found_row.shape[0], np.int64)
-    fill = begin.copy()
-    for a in range(found_row.shape[0]):
-        order[fill[found_row[a]]] = a
-        fill[found_row[a]] += 1
     share = np.float32(1) / np.float32(n_trees)
     slack = np.float32(np.log(np.float64(n_trees)) + 1e-3)
-    slot_label = np.empty(16, np.int32)
-    slot_sum = np.empty(16, np.float32)
+    own_labels, own_logs = np.empty(1024, np.int32), np.empty(1024, np.float32)
+    slot_label, slot_sum = np.empty(64, np.int32), np.empty(64, np.float32)
     for i in range(n_rows):
-        mine = order[begin[i] : begin[i + 1]]
         best, best_scores = labels[i], scores[i]
         best[:] = -1
         best_scores[:] = -np.inf
-        for a in mine:
-            if a >= n_first:
-                break
-            push_any_order(best, best_scores, found_label[a], found_log[a])
+        n = 0
+        for level in range(n_levels):
+            place = level * (n_rows + 1) + i
+            begin, end = found.begin[place], found.begin[place + 1]
+            own_labels, own_logs = grown(own_labels, n, n + end - begin), grown(own_logs, n, n + end - begin)
+            for a in range(begin, end):
+                own_labels[n], own_logs[n] = found.labels[a], found.logs[a]
+                if level < n_first:
+                    push_any_order(best, best_scores, found.labels[a], found.logs[a])
+                n += 1
         bar = best_scores[k - 1] - slack
         best[:] = -1
         best_scores[:] = -np.inf
         hopeful = 0
-        for a in mine:
-            hopeful += found_log[a] >= bar
+        for a in range(n):
+            hopeful += own_logs[a] >= bar
         bits = 4
         while (1 << bits) < 2 * hopeful:
             bits += 1
-        if (1 << bits) > slot_label.shape[0]:
-            slot_label = np.empty(1 << bits, np.int32)
-            slot_sum = np.empty(1 << bits, np.float32)
+        slot_label, slot_sum = grown(slot_label, 0, 1 << bits), grown(slot_sum, 0, 1 << bits)
         for slot in range(1 << bits):
             slot_label[slot] = -1
-        for a in mine:
-            if found_log[a] >= bar:
-                slot = _slot_of(found_label[a], slot_label, bits)
-                slot_label[slot] = found_label[a]
+        for a in range(n):
+            if own_logs[a] >= bar:
+                slot = _slot_of(own_labels[a], slot_label, bits)
+                slot_label[slot] = own_labels[a]
                 slot_sum[slot] = 0
-        for a in mine:
-            slot = _slot_of(found_label[a], slot_label, bits)
+        for a in range(n):
+            slot = _slot_of(own_labels[a], slot_label, bits)
             if slot_label[slot] >= 0:
-                slot_sum[slot] += np.exp(found_log[a])
+                slot_sum[slot] += np.exp(own_logs[a])
         for slot in range(1 << bits):
             if slot_label[slot] >= 0:
                 push_any_order(best, best_scores, slot_label[slot], slot_sum[slot] * share)
