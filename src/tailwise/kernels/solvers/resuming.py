@@ -67,7 +67,7 @@ def resume_svm(rows, labels, standing, options):
                 _sweep_urgent(
                     rows, own, weights[lane], unsoft[lane], bias[label], urgency, order, effort, _fixed(options)
                 )
-                bias[label] = _balance(own, weights[lane], against, options)
+                bias[label] = _balance(own, weights[lane], against, bias[label], options)
         for _ in range(standing.rounds):
             pending = False
             _put_side_by_side(weights, side_by_side)
@@ -279,36 +279,27 @@ def _bias(own, options):
 
 
 @njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
-def _balance(own, weights, against, options):
-    """Multiply the α of all negatives by what makes the dual objective largest; returns the bias.
+def _balance(own, weights, against, before, options):
+    """Multiply the α of all negatives by what leaves the bias where it was before new positives; returns the bias.
 
-    New positives lift the bias for every row. A sweep would let the first negatives that it comes to bear that alone.
-    ``against`` is what negatives have part in ``weights``; α and ``weights`` are written.
+    New positives lift the bias for every row. A sweep would let the first negatives that it comes to bear that alone,
+    and members of the set alone would bear too little: rows that are no members yet have their part in the bias.
+    ``before`` is that bias, ``against`` what negatives have part in ``weights``; α and ``weights`` are written.
     """
     bias = _bias(own, options)
-    if options.l1 > 0 or options.loss != SQUARED_HINGE:
-        return bias
-    total = square = np.float32(0)
+    total = np.float32(0)
     for n in range(own.rows.shape[0]):
-        alpha = own.alphas[n]
-        if own.costs[n] < 0:
-            total += alpha
-            square += np.float32(0.5) * alpha * alpha / -own.costs[n]
-    scale_squared = np.float32(options.bias_scale * options.bias_scale)
-    gain = total * (1 + bias) - square
-    curvature = square + scale_squared * total * total
-    for feature in range(weights.shape[0]):
-        gain -= weights[feature] * against[feature]
-        curvature += against[feature] * against[feature]
-    if curvature <= 0:
+        total += own.alphas[n] if own.costs[n] < 0 else np.float32(0)
+    total *= np.float32(options.bias_scale * options.bias_scale)
+    if options.l1 > 0 or options.loss != SQUARED_HINGE or total == 0:
         return bias
-    share = max(gain / curvature, np.float32(-1))
+    share = (bias - before) / total
     for n in range(own.rows.shape[0]):
         if own.costs[n] < 0:
             own.alphas[n] *= 1 + share
     for feature in range(weights.shape[0]):
         weights[feature] += share * against[feature]
-    return bias - share * scale_squared * total
+    return before
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
