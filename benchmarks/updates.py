@@ -65,10 +65,11 @@ def eurlex(name: str, n_steps: int, validation: bool = False) -> Iterator[Step]:
     _warm(model, X, Y)
     for _ in range(n_steps):
         now = round(GROWTH * known)
+        new, old, both = ((X[part], Y[part]) for part in (slice(known, now), slice(known), slice(now)))
         with measured() as update:
-            model.update(X[known:now], Y[known:now], known=(X[:known], Y[:known]))
+            model.update(*new, known=old)
         with measured() as anew:
-            fresh = make_model(name, n_jobs=1, **seed).fit(X[:now], Y[:now])
+            fresh = make_model(name, n_jobs=1, **seed).fit(*both)
         seen = int((model.label_counts_ > 0).sum())
         yield Step(
             name, now, seen, model.n_learnt_again, update.cpu_seconds, anew.cpu_seconds, judge(model), judge(fresh)

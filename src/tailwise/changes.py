@@ -70,10 +70,12 @@ def join_rows(
     place = _check_places(rows, X.shape[0], old_X.shape[0])
     replaces = place >= 0
     old_X, old_Y = widened(old_X, X.shape[1]), widened(old_Y, Y.shape[1])
-    there = np.arange(old_X.shape[0])
-    there[place[replaces]] = old_X.shape[0] + np.flatnonzero(replaces)
-    order = np.append(there, old_X.shape[0] + np.flatnonzero(~replaces))
-    all_X, all_Y = (sparse.csr_array(_stack(old, new)[order]) for old, new in ((old_X, X), (old_Y, Y)))
+    all_X, all_Y = _stack(old_X, X), _stack(old_Y, Y)
+    if replaces.any():
+        there = np.arange(old_X.shape[0])
+        there[place[replaces]] = old_X.shape[0] + np.flatnonzero(replaces)
+        order = np.append(there, old_X.shape[0] + np.flatnonzero(~replaces))
+        all_X, all_Y = (sparse.csr_array(part[order]) for part in (all_X, all_Y))
     gone_X, gone_Y = (sparse.csr_array(part[place[replaces]]) for part in (old_X, old_Y))
     come_X, come_Y = (sparse.csr_array(part[replaces]) for part in (X, Y))
     reads_otherwise = np.diff(sparse.csr_array(gone_X != come_X).indptr) > 0

@@ -44,6 +44,11 @@ def sum_lanes(weights, width, found, values, n, offsets, sums):
 
 
 @njit
+def dot_half_lanes(weights, indices, data, start, stop, sums):
+    lanes.dot_half_lanes(weights, indices, data, start, stop, sums)
+
+
+@njit
 def add_lanes(weights, indices, data, start, stop, steps):
     lanes.add_lanes(weights, indices, data, start, stop, steps)
 
@@ -295,6 +300,22 @@ def packed_places(draw):
     return weights, width, found, values, draw(st.integers(0, n)), offsets, np.full(width, 7, np.float32)
 
 
+@st.composite
+def weights_to_halve(draw):
+    n_features = draw(st.integers(1, 5))
+    weights = draw(generators()).normal(size=(2 * LANES, n_features)).astype(np.float32)
+    weights.view(np.uint32)[draw(st.integers(0, 31))] &= draw(st.sampled_from([0xFFFF8000, 0xFFFF0000, 0]))
+    return weights, np.zeros(n_features * LANES, np.float32)
+
+
+@st.composite
+def half_lane_rows(draw):
+    weights, *row, sixteen = draw(lane_rows())
+    other = draw(generators()).normal(size=(2, weights.size)).astype(np.float32)
+    naive.put_side_by_side_in_halves(other.reshape(2, -1, LANES).transpose(0, 2, 1).reshape(2 * LANES, -1), weights)
+    return weights, *row, np.append(sixteen, -sixteen)
+
+
 sixteen = st.lists(st.floats(-90, 90, width=32), min_size=LANES, max_size=LANES).map(lambda v: np.array(v, np.float32))
 
 
@@ -332,6 +353,10 @@ TWINS = {
     ),
     lanes.dot_lanes: Twin(naive.dot_lanes, lane_rows(), writes=(5,), call=dot_lanes, rtol=1e-4, atol=1e-4),
     lanes.sum_lanes: Twin(naive.sum_lanes, packed_places(), writes=(6,), call=sum_lanes),
+    lanes.put_side_by_side_in_halves: Twin(naive.put_side_by_side_in_halves, weights_to_halve(), writes=(1,)),
+    lanes.dot_half_lanes: Twin(
+        naive.dot_half_lanes, half_lane_rows(), writes=(5,), call=dot_half_lanes, rtol=1e-4, atol=1e-4
+    ),
     lanes.add_lanes: Twin(naive.add_lanes, lane_rows(), writes=(0,), call=add_lanes, rtol=1e-5, atol=1e-5),
     lanes.sigmoid_lanes: Twin(
         lambda logits, shares: shares.__setitem__(slice(None), naive.sigmoid(np.clip(logits, -80, 80))),

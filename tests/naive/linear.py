@@ -107,6 +107,24 @@ def sum_lanes(weights, width, found, values, n, offsets, sums):
             sums[c : c + 16] += values[pair >> 32] * weights[first : first + 16].astype(np.float32)
 
 
+def put_side_by_side_in_halves(weights, side_by_side):
+    def rounded(number):
+        # The nearer of the two numbers of eight bits beside it, by integers: the even one of two that are as near.
+        bits = int(np.float32(number).view(np.uint32))
+        below, rest = bits >> 16, bits & 0xFFFF
+        return below + (rest > 0x8000 or (rest == 0x8000 and below % 2))
+
+    both = side_by_side.view(np.uint32).reshape(-1, 16)
+    for feature, lane in np.ndindex(both.shape):
+        both[feature, lane] = rounded(weights[lane, feature]) | rounded(weights[lane + 16, feature]) << 16
+
+
+def dot_half_lanes(weights, indices, data, start, stop, sums):
+    both = weights.view(np.uint32)
+    for first, half in ((0, both << np.uint32(16)), (16, both & np.uint32(0xFFFF0000))):
+        dot_lanes(half.view(np.float32), indices, data, start, stop, sums[first : first + 16])
+
+
 def add_lanes(weights, indices, data, start, stop, steps):
     for a in range(start, stop):
         weights.reshape(-1, 16)[indices[a]] += data[a] * steps

@@ -12,7 +12,7 @@ from scipy import sparse
 from tailwise.changes import Change, check_solved_rows, labels_to_solve, more_rows, solved_rows, widened
 from tailwise.dual_state import DualState, DualStore, check_dual
 from tailwise.errors import InvalidInput
-from tailwise.kernels.solvers.lanes import LANES
+from tailwise.kernels.solvers.lanes import HALF_LANES, LANES
 from tailwise.kernels.solvers.problems import NO_START, Labels, Rows, Standing, Start, Weights, pack_rows
 from tailwise.kernels.solvers.solve import GOING_ON, rounds_to_go
 from tailwise.kernels.sparse.columns import merge_columns
@@ -27,7 +27,7 @@ from tailwise.validation import as_rng, check_number, label_counts
 _LITTLE = {"max_rounds": 3, "max_sweeps": 5}
 _BLOCKS = 128
 """So many blocks, about, that cost the same, if they may be so small."""
-_LABELS_GOING_ON, _BLOCKS_GOING_ON = 128, 32
+_LABELS_GOING_ON, _BLOCKS_GOING_ON = 256, 16
 """The same where labels go on, which takes little: fewer blocks, which then prepare less."""
 _ANY_LABEL = 64
 """What a label costs beside its positives, counted in these."""
@@ -228,7 +228,7 @@ class OneVsRest(LinearModel):
         if solve is None:
             blocks = self._blocks(order, costs[order], problem.prepared)
         else:
-            blocks = _cut(order, costs[order], _LABELS_GOING_ON, _BLOCKS_GOING_ON)
+            blocks = _cut(order, costs[order], _LABELS_GOING_ON, _BLOCKS_GOING_ON, HALF_LANES)
 
         def solve_block(block: np.ndarray) -> Weights:
             own = _labels_of(problem.by_label, block, problem.costs, self.C_, problem.weight)
@@ -281,8 +281,10 @@ class _Store:
         return sparse.csr_array((values, labels, indptr), shape=new.shape), bias, duals
 
 
-def _cut(order: np.ndarray, costs: np.ndarray, most: int, n_blocks: int = _BLOCKS) -> list[np.ndarray]:
-    """Blocks of at most ``most`` labels; of sixteen, which one scan serves, where these are dear.
+def _cut(
+    order: np.ndarray, costs: np.ndarray, most: int, n_blocks: int = _BLOCKS, least: int = LANES
+) -> list[np.ndarray]:
+    """Blocks of at most ``most`` labels; of ``least``, which one scan serves, where these are dear.
 
     >>> [block.size for block in _cut(np.arange(80), np.repeat([9, 1], [16, 64]), 64)]
     [16, 16, 16, 16, 16]
@@ -291,8 +293,8 @@ def _cut(order: np.ndarray, costs: np.ndarray, most: int, n_blocks: int = _BLOCK
     blocks, start = [], 0
     while start < order.size:
         size = most
-        while size > LANES and costs[start : start + size].sum() > limit:
-            size = max(LANES, size // 2)
+        while size > least and costs[start : start + size].sum() > limit:
+            size = max(least, size // 2)
         blocks.append(order[start : start + size])
         start += size
     return blocks

@@ -14,6 +14,8 @@ from numba.extending import intrinsic
 from tailwise.kernels.compilation import njit
 
 LANES = 16
+HALF_LANES = 2 * LANES
+"""Labels whose weights share a cache line at half precision."""
 _CACHE_LINE = 64
 _FLOATS = ir.VectorType(ir.FloatType(), LANES)
 _INT32 = ir.IntType(32)
@@ -50,6 +52,54 @@ def dot_lanes(typing_context, weights, indices, data, start, stop, sums):
         sums = _vectors(context, builder, signature, arguments, 5)
 
         _store(builder, _dot(builder, (weights, indices, data), arguments[3:5], _load(builder, sums)), sums)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def put_side_by_side_in_halves(weights, side_by_side):
+    """The weights of 32 labels (32, n_features) float32, feature by feature at the precision of eight bits.
+
+    ``side_by_side`` (n_features * 16,) float32 is written: each entry has the upper half of the number that a label has
+    there, rounded, and as its own upper half that of the label 16 lanes further on.
+    """
+    bits, both = weights.view(np.uint32), side_by_side.view(np.uint32)
+    for feature in range(weights.shape[1]):
+        for lane in range(LANES):
+            low, high = bits[np.uint64(lane), np.uint64(feature)], bits[np.uint64(lane + LANES), np.uint64(feature)]
+            low += np.uint32(0x7FFF) + ((low >> np.uint32(16)) & np.uint32(1))
+            high += np.uint32(0x7FFF) + ((high >> np.uint32(16)) & np.uint32(1))
+            both[np.uint64(feature * LANES + lane)] = (high & np.uint32(0xFFFF0000)) | (low >> np.uint32(16))
+
+
+@intrinsic
+def dot_half_lanes(typing_context, weights, indices, data, start, stop, sums):
+    """As :func:`dot_lanes` for 32 labels, whose ``weights`` :func:`put_side_by_side_in_halves` wrote.
+
+    ``sums`` holds 32; writes these only.
+    """
+    signature = types.void(weights, indices, data, types.int64, types.int64, sums)
+
+    def generate(context, builder, signature, arguments):
+        weights, indices, data = (_pointer(context, builder, signature, arguments, n) for n in range(3))
+        places = [builder.gep(_vectors(context, builder, signature, arguments, 5), [_INT64(n)]) for n in range(2)]
+        shift, upper = (ir.Constant(_INTS, [value] * LANES) for value in (16, -0x10000))
+
+        def add(totals, at):
+            both = builder.bitcast(_load(builder, _lanes_of(builder, weights, indices, at)), _INTS)
+            value = _spread(builder, builder.load(builder.gep(data, [at])))
+            halves = builder.shl(both, shift), builder.and_(both, upper)
+            return tuple(
+                _multiply_add(builder, builder.bitcast(half, _FLOATS), value, total)
+                for half, total in zip(halves, totals, strict=True)
+            )
+
+        # Four sums in turn: an addition waits for the one before it.
+        first = (*(_load(builder, place) for place in places), *[ir.Constant(_FLOATS, None)] * 2)
+        sums = _loop(builder, arguments[3:5], 4, first, lambda t, at: (*t[2:], *add(t[:2], at)))
+        for place, a, b in zip(places, sums[:2], sums[2:], strict=True):
+            _store(builder, builder.fadd(a, b, flags=_CONTRACT), place)
         return context.get_dummy_value()
 
     return signature, generate

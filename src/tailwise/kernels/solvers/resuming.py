@@ -1,7 +1,7 @@
 """Support vector machines that go on from where their dual stood, with one look at all rows a round.
 
 The problem is that of :mod:`tailwise.kernels.solvers.svm`. A label's state is its support vectors with their α, from
-which weights and bias follow. Sixteen labels at a time are restored and look at rows together; what the look finds out
+which weights and bias follow. Thirty-two labels at a time are restored and look at rows together; what the look finds out
 of balance, and nothing else, is visited, the most urgent rows first.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 from tailwise.kernels.arrays import grown
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
-from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
+from tailwise.kernels.solvers.lanes import HALF_LANES, dot_half_lanes, put_side_by_side_in_halves, zero_lanes
 from tailwise.kernels.solvers.problems import SQUARED_HINGE, Options
 from tailwise.kernels.solvers.svm import _make_sets, _roomier
 from tailwise.kernels.solvers.sweeps import _AHEAD, _FAST, WorkingSet, _add, _ask_for, _sweep, sum_support
@@ -40,22 +40,22 @@ def resume_svm(rows, labels, standing, options):
     n_labels, n_features, n_rows = labels.indptr.shape[0] - 1, rows.features.shape[0], rows.squares.shape[0]
     least, floor = np.float32(_LEAST * options.tol), np.float32(options.tol - 1)
     side_by_side = zero_lanes(n_features)
-    weights = np.zeros((LANES, n_features), np.float32)
-    unsoft = np.zeros((LANES, n_features if options.l1 > 0 else 0), np.float32)
-    member = np.zeros(n_rows, np.uint16)
-    scores = np.empty((n_rows, LANES), np.float32)
-    hits, n_hits = np.empty((LANES, n_rows), np.int32), np.zeros(LANES, np.int64)
-    size, against = np.zeros(LANES, np.int64), np.zeros(n_features, np.float32)
-    sets = _make_sets(LANES, 1024)
+    weights = np.zeros((HALF_LANES, n_features), np.float32)
+    unsoft = np.zeros((HALF_LANES, n_features if options.l1 > 0 else 0), np.float32)
+    member = np.zeros(n_rows, np.uint32)
+    scores = np.empty((n_rows, HALF_LANES), np.float32)
+    hits, n_hits = np.empty((HALF_LANES, n_rows), np.int32), np.zeros(HALF_LANES, np.int64)
+    size, against = np.zeros(HALF_LANES, np.int64), np.zeros(n_features, np.float32)
+    sets = _make_sets(HALF_LANES, 1024)
     urgency, order = np.empty((2, n_rows), np.float32), np.empty((2, n_rows), np.int32)
     begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
-    bias = np.zeros(n_labels + LANES, np.float32)
+    bias = np.zeros(n_labels + HALF_LANES, np.float32)
     features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
     first, n_support = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
     positions, signed = np.empty(1024, np.int32), np.empty(1024, np.float32)
     used = held = 0
-    for start in range(0, n_labels, LANES):
-        n_lanes = min(LANES, n_labels - start)
+    for start in range(0, n_labels, HALF_LANES):
+        n_lanes = min(HALF_LANES, n_labels - start)
         for lane in range(n_lanes):
             label = start + lane
             sets = _roomier(sets, size, _most(labels, standing.support, label) + _NEWCOMERS)
@@ -67,17 +67,17 @@ def resume_svm(rows, labels, standing, options):
                 _sweep_urgent(
                     rows, own, weights[lane], unsoft[lane], bias[label], urgency, order, effort, _fixed(options)
                 )
-                bias[label] = _balance(own, weights[lane], against, options)
+                bias[label] = _balance(own, weights[lane], against, bias[label], options)
         for _ in range(standing.rounds):
             pending = False
-            _put_side_by_side(weights, side_by_side)
-            _look(rows, side_by_side, bias[start : start + LANES], n_lanes, member, floor, scores, hits, n_hits)
+            put_side_by_side_in_halves(weights, side_by_side)
+            _look(rows, side_by_side, bias[start : start + HALF_LANES], n_lanes, member, floor, scores, hits, n_hits)
             for lane in range(n_lanes):
                 label = start + lane
                 sets = _roomier(sets, size, size[lane] + n_hits[lane])
                 came = _join(rows, labels, label, lane, sets, size, scores, hits[lane, : n_hits[lane]], floor)
                 for n in range(came.shape[0]):
-                    member[came[n]] |= np.uint16(1 << lane)
+                    member[came[n]] |= np.uint32(1 << lane)
                 own = _view(sets, lane, size[lane])
                 _out_of_balance(own, scores, lane, options, urgency[0])
                 effort = (options.max_sweeps, least)
@@ -215,7 +215,7 @@ def _gather(rows, labels, support, label, lane, sets, member):
     """The label's positives and support vectors, merged by position, into ``sets``; returns how many."""
     a, last_a = labels.indptr[label], labels.indptr[label + 1]
     b, last_b = support.indptr[label], support.indptr[label + 1]
-    bit = np.uint16(1 << lane)
+    bit = np.uint32(1 << lane)
     size = 0
     nothing = np.iinfo(np.int32).max
     while a < last_a or b < last_b:
@@ -279,43 +279,27 @@ def _bias(own, options):
 
 
 @njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
-def _balance(own, weights, against, options):
-    """Multiply the α of all negatives by what makes the dual objective largest; returns the bias.
+def _balance(own, weights, against, before, options):
+    """Multiply the α of all negatives by what leaves the bias where it was before new positives; returns the bias.
 
-    New positives lift the bias for every row. A sweep would let the first negatives that it comes to bear that alone.
-    ``against`` is what negatives have part in ``weights``; α and ``weights`` are written.
+    New positives lift the bias for every row. A sweep would let the first negatives that it comes to bear that alone,
+    and members of the set alone would bear too little: rows that are no members yet have their part in the bias.
+    ``before`` is that bias, ``against`` what negatives have part in ``weights``; α and ``weights`` are written.
     """
     bias = _bias(own, options)
-    if options.l1 > 0 or options.loss != SQUARED_HINGE:
-        return bias
-    total = square = np.float32(0)
+    total = np.float32(0)
     for n in range(own.rows.shape[0]):
-        alpha = own.alphas[n]
-        if own.costs[n] < 0:
-            total += alpha
-            square += np.float32(0.5) * alpha * alpha / -own.costs[n]
-    scale_squared = np.float32(options.bias_scale * options.bias_scale)
-    gain = total * (1 + bias) - square
-    curvature = square + scale_squared * total * total
-    for feature in range(weights.shape[0]):
-        gain -= weights[feature] * against[feature]
-        curvature += against[feature] * against[feature]
-    if curvature <= 0:
+        total += own.alphas[n] if own.costs[n] < 0 else np.float32(0)
+    total *= np.float32(options.bias_scale * options.bias_scale)
+    if options.l1 > 0 or options.loss != SQUARED_HINGE or total == 0:
         return bias
-    share = max(gain / curvature, np.float32(-1))
+    share = (bias - before) / total
     for n in range(own.rows.shape[0]):
         if own.costs[n] < 0:
             own.alphas[n] *= 1 + share
     for feature in range(weights.shape[0]):
         weights[feature] += share * against[feature]
-    return bias - share * scale_squared * total
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _put_side_by_side(weights, side_by_side):
-    for feature in range(weights.shape[1]):
-        for lane in range(LANES):
-            side_by_side[np.uint64(feature * LANES + lane)] = weights[np.uint64(lane), np.uint64(feature)]
+    return before
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -325,11 +309,11 @@ def _look(rows, side_by_side, bias, n_lanes, member, floor, scores, hits, n_hits
     busy = (1 << n_lanes) - 1
     for row in range(rows.squares.shape[0]):
         here = scores[row]
-        for lane in range(LANES):
+        for lane in range(HALF_LANES):
             here[lane] = bias[lane]
-        dot_lanes(side_by_side, rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1], here)
+        dot_half_lanes(side_by_side, rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1], here)
         found = 0
-        for lane in range(LANES):
+        for lane in range(HALF_LANES):
             found |= np.int64(here[lane] > floor) << lane
         found &= busy & ~np.int64(member[row])
         lane = 0
