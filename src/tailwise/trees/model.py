@@ -222,7 +222,7 @@ class LabelTreeModel(XMCModel):
             n_jobs=self.n_jobs,
             description=f"Training {type(self).__name__}",
         )
-        return trained, None if duals is None else duals.finish()
+        return trained, None if duals is None else duals.finish(self.n_jobs)
 
     def _check_state(self) -> None:
         super()._check_state()
