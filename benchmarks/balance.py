@@ -81,6 +81,7 @@ class Timing:
 
 def main(arguments: list[str]) -> None:
     import tailwise as tw
+    from tailwise import dual_state
     from tailwise.trees import packing
 
     parser = argparse.ArgumentParser(prog="balance")
@@ -105,6 +106,7 @@ def main(arguments: list[str]) -> None:
             tempfile.TemporaryDirectory() as folder,
             tw.workdir(folder, timing),
             patch.object(packing, "map_blocks", timing.map_blocks),
+            patch.object(dual_state, "map_blocks", timing.map_blocks),
         ):
             begun = time.thread_time()
             model.fit(data.X_train, data.Y_train)

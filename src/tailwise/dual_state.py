@@ -9,6 +9,7 @@ import numpy as np
 
 from tailwise.kernels.solvers.problems import Support
 from tailwise.kernels.sparse.csr import spread
+from tailwise.parallel import map_blocks, row_blocks
 from tailwise.persistence.checks import (
     check_exact,
     check_indices,
@@ -21,6 +22,8 @@ from tailwise.persistence.checks import (
 
 _LARGEST = float(np.finfo(np.float16).max)
 _SHORT = 2**16
+_PARTS_A_BLOCK = 16
+"""Blocks of labels that are laid in place at once."""
 
 
 class DualState(NamedTuple):
@@ -80,18 +83,22 @@ class DualStore:
             own = compact(support, self._n_rows)
             self._parts.append((labels, own.positions, own.values))
 
-    def finish(self) -> DualState | None:
+    def finish(self, n_jobs: int | None = 1) -> DualState | None:
         """What to keep; None where a solver has no dual. The store is empty afterwards."""
         parts, self._parts = self._parts, []
         if not self._whole:
             return None
         indptr = np.append(0, np.cumsum(self._sizes))
         rows, values = np.empty(indptr[-1], _row_type(self._n_rows)), np.empty(indptr[-1], np.float16)
-        for labels, own, alphas in parts:
-            place: Any = slice(indptr[labels[0]], indptr[labels[-1] + 1]) if labels.size else slice(0)
-            if (np.diff(labels) != 1).any():
-                _, place = spread(indptr[labels], self._sizes[labels])
-            rows[place], values[place] = own, alphas
+
+        def lay_parts(block: tuple[int, int]) -> None:
+            for labels, own, alphas in parts[slice(*block)]:
+                place: Any = slice(indptr[labels[0]], indptr[labels[-1] + 1]) if labels.size else slice(0)
+                if (np.diff(labels) != 1).any():
+                    _, place = spread(indptr[labels], self._sizes[labels])
+                rows[place], values[place] = own, alphas
+
+        map_blocks(lay_parts, row_blocks(len(parts), _PARTS_A_BLOCK), n_jobs=n_jobs)
         return DualState(self._n_rows, indptr, rows, values)
 
 

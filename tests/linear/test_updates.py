@@ -176,3 +176,16 @@ def test_rows_above_two_bytes_take_four():
     assert dual.rows.dtype == np.int32 and dual.rows.tolist() == [4, 69_999] and dual.values.tolist() == [65504.0, -0.5]
     dual.check(2)
     assert dual.of(np.array([5, 1, 0])).indptr.tolist() == [0, 0, 2, 2]
+
+
+def test_many_threads_lay_duals_as_one_does():
+    found = []
+    for n_jobs in (1, 3):
+        store = DualStore(50, 40)
+        for label in reversed(range(40)):
+            rows = np.arange(label % 7)
+            store.add(np.array([label]), Support(np.array([0, rows.size]), rows, rows + label + 1.0))
+        found.append(store.finish(n_jobs))
+    for one, many in zip(found[0][1:], found[1][1:], strict=True):
+        np.testing.assert_array_equal(one, many)
+    assert found[1].of(np.array([13])).values.tolist() == [14, 15, 16, 17, 18, 19]
