@@ -181,20 +181,24 @@ def _score_level(chunks, loss, X, first_row, frontier, offsets, below, place_of)
             if frontier[i, j] >= 0:
                 low = min(low, frontier[i, j])
                 high = max(high, frontier[i, j])
-    begin = np.zeros(max(0, high - low + 1) + 1, np.int64)
+    # While pairs are put in place, ``begin[node - low + 1]`` is where the next one of the node goes.
+    n_nodes = max(0, high - low + 1)
+    begin = np.empty(n_nodes + 2, np.int64)
+    for node in range(n_nodes + 2):
+        begin[node] = 0
     for i in range(n_rows):
         for j in range(width):
             if frontier[i, j] >= 0:
-                begin[frontier[i, j] - low + 1] += 1
-    for node in range(high - low + 1):
-        begin[node + 1] += begin[node]
-    pairs = np.empty(begin[-1], np.int64)
-    fill = begin.copy()
+                begin[frontier[i, j] - low + 2] += 1
+    for node in range(n_nodes):
+        begin[node + 2] += begin[node + 1]
+    pairs = np.empty(begin[n_nodes + 1], np.int64)
     for i in range(n_rows):
         for j in range(width):
             if frontier[i, j] >= 0:
-                pairs[fill[frontier[i, j] - low]] = i * width + j
-                fill[frontier[i, j] - low] += 1
+                place = frontier[i, j] - low + 1
+                pairs[begin[place]] = i * width + j
+                begin[place] += 1
     for node in range(low, high + 1):
         mine = pairs[begin[node - low] : begin[node - low + 1]]
         if mine.shape[0] > 0:
@@ -253,6 +257,16 @@ def _score_node(chunks, loss, X, first_row, node, mine, offsets, below, place_of
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
+def _start_beam(n_rows, width, node, log):
+    """``(nodes, logs)`` (n_rows, width), all alike."""
+    nodes, logs = np.empty((n_rows, width), np.int32), np.empty((n_rows, width), np.float32)
+    for i in range(n_rows):
+        for j in range(width):
+            nodes[i, j], logs[i, j] = node, log
+    return nodes, logs
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
 def _descend(chunks, search, X, first_row, frontier, logs, below, place_of):
     """One level down: ``(below, offsets, next frontier, its logs)``.
 
@@ -275,8 +289,7 @@ def _descend(chunks, search, X, first_row, frontier, logs, below, place_of):
         widest = max(widest, inner)
     below = grown(below, 0, size)
     _score_level(chunks, search.loss, X, first_row, frontier, offsets, below, place_of)
-    next_frontier = np.full((n_rows, min(widest, search.beam)), -1, np.int32)
-    next_logs = np.full((n_rows, min(widest, search.beam)), -np.inf, np.float32)
+    next_frontier, next_logs = _start_beam(n_rows, min(widest, search.beam), -1, -np.inf)
     if next_frontier.shape[1] > 0:
         for i in range(n_rows):
             for j in range(width):
@@ -313,8 +326,7 @@ def search_trees(chunks, search, X, n_features, block, labels, scores):
     n_found, n_levels, n_first = np.int64(0), np.int64(0), np.int64(0)
     below = np.empty(1024, np.float32)
     for tree in range(n_trees):
-        frontier = np.full((n_rows, 1), chunks.roots[tree], np.int32)
-        logs = np.zeros((n_rows, 1), np.float32)
+        frontier, logs = _start_beam(n_rows, 1, chunks.roots[tree], 0.0)
         while frontier.shape[1] > 0:
             below, offsets, next_frontier, next_logs = _descend(
                 chunks, search, X, first_row, frontier, logs, below, place_of
@@ -376,8 +388,7 @@ def _merge_trees(n_rows, n_trees, n_levels, n_first, found, labels, scores):
     slot_label, slot_sum = np.empty(64, np.int32), np.empty(64, np.float32)
     for i in range(n_rows):
         best, best_scores = labels[i], scores[i]
-        best[:] = -1
-        best_scores[:] = -np.inf
+        _clear(best, best_scores)
         n = 0
         for level in range(n_levels):
             place = level * (n_rows + 1) + i
@@ -389,8 +400,7 @@ def _merge_trees(n_rows, n_trees, n_levels, n_first, found, labels, scores):
                     push_any_order(best, best_scores, found.labels[a], found.logs[a])
                 n += 1
         bar = best_scores[k - 1] - slack
-        best[:] = -1
-        best_scores[:] = -np.inf
+        _clear(best, best_scores)
         hopeful = 0
         for a in range(n):
             hopeful += own_logs[a] >= bar
@@ -412,6 +422,12 @@ def _merge_trees(n_rows, n_trees, n_levels, n_first, found, labels, scores):
         for slot in range(1 << bits):
             if slot_label[slot] >= 0:
                 push_any_order(best, best_scores, slot_label[slot], slot_sum[slot] * share)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _clear(labels, scores):
+    for j in range(labels.shape[0]):
+        labels[j], scores[j] = -1, -np.inf
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
