@@ -10,7 +10,10 @@ import tailwise
 from tailwise import DiSMEC, PPDSparse, ProXML, PWDiSMEC
 from tailwise.dual_state import DualStore
 from tailwise.errors import ModelFileError
-from tailwise.kernels.solvers.problems import Support
+from tailwise.kernels.solvers import resuming
+from tailwise.kernels.solvers.problems import Options, Support
+from tailwise.kernels.solvers.solve import _compiled
+from tailwise.kernels.solvers.sweeps import WorkingSet
 from tailwise.linear import one_vs_rest
 
 PARTS = [
@@ -189,3 +192,14 @@ def test_many_threads_lay_duals_as_one_does():
     for one, many in zip(found[0][1:], found[1][1:], strict=True):
         np.testing.assert_array_equal(one, many)
     assert found[1].of(np.array([13])).values.tolist() == [14, 15, 16, 17, 18, 19]
+
+
+def test_negatives_make_up_for_new_positives_so_that_the_bias_stays():
+    own = WorkingSet(
+        np.arange(3, dtype=np.int32), np.array([1, -1, -1], np.float32), np.array([0.6, 0.1, 0.2], np.float32)
+    )
+    weights, against = np.array([0.5, 0.1], np.float32), np.array([-0.1, -0.2], np.float32)
+    bias = resuming._balance(own, weights, against, np.float32(-1.3), _compiled(Options(), -1.0))
+    assert bias == np.float32(-1.3)
+    np.testing.assert_allclose(own.alphas, [0.6, 0.3, 0.6], rtol=1e-5)
+    np.testing.assert_allclose(weights, [0.3, -0.3], rtol=1e-5)

@@ -1,8 +1,8 @@
 """Support vector machines that go on from where their dual stood, with one look at all rows a round.
 
 The problem is that of :mod:`tailwise.kernels.solvers.svm`. A label's state is its support vectors with their α, from
-which weights and bias follow. Thirty-two labels at a time are restored and look at rows together; what the look finds out
-of balance, and nothing else, is visited, the most urgent rows first.
+which weights and bias follow. Thirty-two labels at a time are restored and look at rows together, by weights of eight
+bits; what the look finds out of balance, and nothing else, is visited, the most urgent rows first.
 """
 
 from __future__ import annotations
