@@ -1,20 +1,21 @@
 """Which defaults serve many data sets, and what does each cost where it is wrong? ``python -m benchmarks generality``.
 
-Each setting of a family (``models``, ``trees``, ``one-vs-rest``, ``tail``, ``forests``: words on the command line
-choose) is judged by cross-validation inside training rows, at most ``--rows 8000`` of each data set: EURLex-4K, Bibtex,
-Delicious, library records in English and German, WordNet's nouns and glosses, Debian's packages by their tags, three
-shapes of ``make_longtail``, and four times as many rows of Debian's packages by what they need (25,000 labels, 84 % of
-them on fewer than five rows of seven words) and of the German records' titles alone; one that is not at hand is left
-out and named. Printed are, for each metric, every setting's value on each set, its mean rank over the sets, and what it
-loses on average and at most against the best setting of each set; ``models`` on all sets writes the table of
-``docs/choosing.md`` too. ``--sets a,b`` takes some, ``--folds N`` judges N fifths in place of one. What was computed is
-kept in ``benchmarks/results`` and not computed again: a new default begins with a new file.
+Each setting of a family (``models``, ``trees``, ``beams``, ``stacks``, ``one-vs-rest``, ``tail``, ``forests``: words on
+the command line choose) is judged by cross-validation inside training rows, at most ``--rows 8000`` of each data set:
+EURLex-4K, Bibtex, Delicious, library records in English and German, WordNet's nouns and glosses, Debian's packages by
+their tags, three shapes of ``make_longtail``, and four times as many rows of Debian's packages by what they need
+(25,000 labels, 84 % of them on fewer than five rows of seven words) and of the German records' titles alone; one that
+is not at hand is left out and named. Printed are, for each metric, every setting's value on each set, its mean rank
+over the sets, and what it loses on average and at most against the best setting of each set; ``models`` on all sets
+writes the table of ``docs/choosing.md`` too. ``--sets a,b`` takes some, ``--folds N`` judges N fifths in place of one.
+What was computed is kept in ``benchmarks/results`` and not computed again: a new default begins with a new file.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +55,37 @@ def _trees() -> dict[str, Setting]:
                 {"path_weight_": power},
             )
     return found
+
+
+def _beams() -> dict[str, Setting]:
+    """Trees and beams: how wide the search was when negatives were found, and how wide it is in prediction."""
+    found = {"DiSMEC": Setting(lambda: tw.DiSMEC(random_state=0))}
+    for n_trees, beam, wider in ((3, 10, 50), (1, 10, None), (1, 30, None), (2, 20, None), (3, 20, None), (3, 30, 50)):
+        name = f"{n_trees} {'tree' if n_trees == 1 else 'trees'}, beam {beam}"
+        make = partial(tw.Bonsai, n_trees, beam=beam, random_state=0)
+        found[name] = Setting(make)
+        if wider:
+            found[f"{name}, then {wider}"] = Setting(make, {"beam": wider})
+    return found
+
+
+def _stacks() -> dict[str, Setting]:
+    """How much members and folds matter in a stack; the first is a member alone."""
+
+    def stack(more: list[Any], n_folds: int = 3) -> Setting:
+        few = [tw.DiSMEC(random_state=0), tw.PWDiSMEC(random_state=0), tw.Centroid(), tw.NearestRows()]
+        return Setting(lambda: tw.Stacked([*few, *more], n_folds=n_folds, random_state=0))
+
+    nearest = tw.NearestRows(k=5, sharpness=4.0)
+    steep = tw.PWDiSMEC(0.3, weighting="steep", random_state=0)
+    tree = tw.Bonsai(random_state=0)
+    return {
+        "PWDiSMEC alone": Setting(lambda: tw.PWDiSMEC(random_state=0)),
+        "four members": stack([]),
+        "four, five folds": stack([], 5),
+        "and five nearest rows": stack([nearest]),
+        "and steep, and a tree": stack([nearest, steep, tree]),
+    }
 
 
 _COSTS = ((0.5, 0.0), (1.0, 0.0), (1.0, 0.1), (1.0, 0.2), (1.0, 0.3), (1.5, 0.2))
@@ -99,7 +131,15 @@ def _models() -> dict[str, Setting]:
     }
 
 
-FAMILIES = {"models": _models, "trees": _trees, "one-vs-rest": _one_vs_rest, "tail": _tail, "forests": _forests}
+FAMILIES = {
+    "models": _models,
+    "trees": _trees,
+    "beams": _beams,
+    "stacks": _stacks,
+    "one-vs-rest": _one_vs_rest,
+    "tail": _tail,
+    "forests": _forests,
+}
 
 
 def _texts(records: corpora.Records, rows: int) -> tuple[Any, Any] | None:

@@ -44,7 +44,8 @@ class Bonsai(LabelTreeModel):
     representation : {"input", "output", "joint"}
         What makes labels similar: the features of their rows, the labels they occur with, or both.
     beam : int
-        Nodes followed at each depth; may be changed after fitting. With all nodes the search is exhaustive.
+        Nodes followed at each depth; with all nodes the search is exhaustive. May be changed after fitting, but the
+        beam of training finds the negatives: a wider one brings rows that a label's classifier has never seen.
     loss : {"squared_hinge", "logistic"}
         Loss of the edge classifiers, and with it the form of their probabilities.
     C : float or None

@@ -31,7 +31,8 @@ class Parabel(LabelTreeModel):
     max_leaf : int
         Labels at most in a node that is not split.
     beam : int
-        Nodes followed at each depth; may be changed after fitting. With all nodes the search is exhaustive.
+        Nodes followed at each depth; with all nodes the search is exhaustive. May be changed after fitting, but the
+        beam of training finds the negatives: a wider one brings rows that a label's classifier has never seen.
     loss, C, C_decay, weighting, propensity, tree, negatives, normalize, tol, prune, random_state, n_jobs
         As in :class:`tailwise.Bonsai`.
 
