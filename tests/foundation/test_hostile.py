@@ -253,7 +253,7 @@ def chunks():
     for row, label in enumerate(Y.argmax(axis=1)):
         own = 30 if label < 50 else 1800
         X[row, rng.choice(own, 20) + (label * 35 if label < 50 else 0)] = 1
-    model = tailwise.Parabel(n_trees=2, max_leaf=8, random_state=0, n_jobs=1)
+    model = tailwise.Parabel(n_trees=2, max_leaf=16, random_state=0, n_jobs=1)
     model.fit(sparse.csr_array(X), sparse.csr_array(Y))
     return model.chunks_, n_features, n_labels
 

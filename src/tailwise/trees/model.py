@@ -194,7 +194,7 @@ class LabelTreeModel(XMCModel):
         label_costs = C * leaf_costs(self.weighting, self.propensity, Y, weight)
         options = Options(loss=self.loss, tol=self.tol, prune=self.prune, **EFFORT[self.loss])
         if self.weighting != "none":
-            options = options._replace(max_sweeps=_SWEEPS_WEIGHTED)
+            options = options._replace(max_sweeps=max(options.max_sweeps, _SWEEPS_WEIGHTED))
         planted = []
         for tree, leaves, goes in zip(trees, old, going or [None] * len(trees), strict=True):
             at_label = tree.target < 0
