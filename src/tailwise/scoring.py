@@ -9,15 +9,32 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK
-from tailwise.kernels.arrays import read_only
+from tailwise.kernels.arrays import frozen, read_only
 from tailwise.kernels.networks.embedding import score_candidates
+from tailwise.kernels.solvers.lanes import zero_lanes
+from tailwise.kernels.sparse.columns import merge_columns
 from tailwise.kernels.sparse.csr import Csr, csr_parts, csr_views
-from tailwise.kernels.sparse.scoring import predict_sparse_linear
+from tailwise.kernels.sparse.scoring import (
+    SIDE_BY_SIDE,
+    count_touches,
+    predict_side_by_side,
+    predict_sparse_linear,
+    put_weights_side_by_side,
+)
 from tailwise.kernels.sparse.topk import topk_csr, topk_dense
 from tailwise.parallel import ONE_BLAS_THREAD, map_blocks, row_blocks
 from tailwise.persistence.checks import check_exact, check_matrix, check_range
 
 _ROWS_A_BLOCK = 256
+_ROWS_SIDE_BY_SIDE = 1024
+_FLOATS_SIDE_BY_SIDE = 2**23
+"""So many weights, 32 MB, are laid side by side at a time."""
+_MANY = 16
+"""Values of rows for each feature that make it worth while to lay weights side by side."""
+_NEAR = 2**13
+_OFTEN_NEAR, _OFTEN_FAR = 1 / 12, 1 / 3
+"""Of the values of rows so many must meet a weight of the label: where 32 labels of so many features fit into the cache
+near the core, and where they do not."""
 _VECTORS_A_BLOCK = 8192
 _FEW_ROWS = 2
 _SPARE = 16
@@ -35,17 +52,63 @@ def predict_topk_linear(
 ) -> TopK:
     """Top ``k`` of ``X @ weights + bias`` with ``weights`` (n_features, n_labels) CSR; no rows × labels array.
 
-    A label whose score is -inf is not predicted.
+    A label whose score is -inf is not predicted. Of many rows, labels that have weights for much of what is in them are
+    scored 32 at once with their weights side by side, the others weight by weight: the same bits.
     """
-    labels = np.empty((X.shape[0], k), np.int32)
-    scores = np.empty((X.shape[0], k), np.float32)
+    labels = np.full((X.shape[0], k), -1, np.int32)
+    scores = np.full((X.shape[0], k), -np.inf, np.float32)
     rows, by_feature, biases = csr_parts(X), csr_views(weights), read_only(bias)
+    often = _often_met(rows, by_feature, bias.size)
+    if often.size < bias.size:
+        rest, others = _without(by_feature, biases, often) if often.size else (by_feature, biases)
+
+        def predict_block(block: tuple[int, int]) -> None:
+            predict_sparse_linear(rows, block, rest, others, labels, scores)
+
+        map_blocks(predict_block, row_blocks(X.shape[0], _ROWS_A_BLOCK), n_jobs=n_jobs)
+    at_once = max(1, _FLOATS_SIDE_BY_SIDE // max(1, X.shape[1] * SIDE_BY_SIDE)) * SIDE_BY_SIDE
+    for start in range(0, often.size, at_once):
+        _merge_side_by_side(rows, by_feature, biases, often[start : start + at_once], TopK(labels, scores), n_jobs)
+    return TopK(labels, scores)
+
+
+def _often_met(rows: Csr, by_feature: Csr, n_labels: int) -> np.ndarray:
+    """The labels that are scored sooner side by side, weights that are 0 and all, than weight by weight."""
+    n_features = by_feature.indptr.size - 1
+    if rows.indices.size < _MANY * n_features:
+        return np.empty(0, np.int32)
+    touches = count_touches(rows, by_feature, n_labels)
+    enough = rows.indices.size * (_OFTEN_NEAR if n_features <= _NEAR else _OFTEN_FAR)
+    often = np.flatnonzero(touches >= enough).astype(np.int32)
+    return often if 2 * touches[often].sum() > touches.sum() else often[:0]
+
+
+def _without(by_feature: Csr, bias: np.ndarray, left_out: np.ndarray) -> tuple[Csr, np.ndarray]:
+    """The weights and biases of the other labels; those of the labels that are left out are none and -inf."""
+    stays, others = np.ones(bias.size, bool), bias.copy()
+    stays[left_out], others[left_out] = False, -np.inf
+    nothing = Csr(np.zeros(by_feature.indptr.size, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+    return frozen(Csr(*merge_columns(csr_parts(by_feature), csr_parts(nothing), stays))), read_only(others)
+
+
+def _merge_side_by_side(
+    rows: Csr, by_feature: Csr, bias: np.ndarray, often: np.ndarray, top: TopK, n_jobs: int | None
+) -> None:
+    """Bring the labels ``often`` into ``top``."""
+    padded = -(-often.size // SIDE_BY_SIDE) * SIDE_BY_SIDE
+    own, biases = np.full(padded, -1, np.int32), np.full(padded, -np.inf, np.float32)
+    own[: often.size], biases[: often.size] = often, bias[often]
+    places = np.full(bias.size, -1, np.int32)
+    places[often] = np.arange(often.size)
+    n_features = by_feature.indptr.size - 1
+    weights = zero_lanes(2 * n_features * (padded // SIDE_BY_SIDE)).reshape(-1, n_features * SIDE_BY_SIDE)
+    put_weights_side_by_side(by_feature, read_only(places), weights)
+    weights, own, biases = read_only(weights), read_only(own), read_only(biases)
 
     def predict_block(block: tuple[int, int]) -> None:
-        predict_sparse_linear(rows, block, by_feature, biases, labels, scores)
+        predict_side_by_side(rows, block, weights, own, biases, *top)
 
-    map_blocks(predict_block, row_blocks(X.shape[0], _ROWS_A_BLOCK), n_jobs=n_jobs)
-    return TopK(labels, scores)
+    map_blocks(predict_block, row_blocks(rows.indptr.size - 1, _ROWS_SIDE_BY_SIDE), n_jobs=n_jobs)
 
 
 def search_vectors(

@@ -6,6 +6,7 @@ from naive.sparse import topk
 from scipy import sparse
 from strategies import examples, generators, sparse_rows
 
+from tailwise import scoring
 from tailwise.kernels.sparse.csr import Csr, csr_parts
 from tailwise.kernels.sparse.topk import topk_csr, topk_dense
 from tailwise.scoring import predict_topk_linear
@@ -76,3 +77,25 @@ def test_sparse_linear_scores_equal_the_dense_product(wide, n_jobs):
     assert (top.labels[:, -1] == -1).all() and not (top.labels == 7).any()
     np.testing.assert_allclose(top.scores, topk(dense, 50)[1], rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(top.labels[:, 0], topk(dense, 1)[0][:, 0])
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("at_once", [1, 2**23], ids=["in turns", "at once"])
+def test_many_rows_have_the_bits_of_each_row_alone_whichever_way_their_labels_are_scored(monkeypatch, at_once, n_jobs):
+    rng = np.random.default_rng(5)
+    X = sparse.random_array((2500, 40), density=0.4, rng=rng, format="csr", dtype=np.float32)
+    dense = rng.random((40, 130)) < np.where(np.arange(130) % 3 == 0, 0.02, 0.7)
+    W = sparse.csr_array((rng.normal(size=(40, 130)) * dense).astype(np.float32))
+    bias = np.where(rng.random(130) < 0.1, -np.inf, rng.normal(size=130)).astype(np.float32)
+    seen = []
+    monkeypatch.setattr(scoring, "_FLOATS_SIDE_BY_SIDE", at_once)
+    kernel = scoring.predict_side_by_side
+    monkeypatch.setattr(scoring, "predict_side_by_side", lambda *given: (seen.append(given[3].max()), kernel(*given)))
+    together = predict_topk_linear(X, W, bias, 9, n_jobs=n_jobs)
+    assert len(seen) == 3 * (3 if at_once == 1 else 1) and max(seen) % 3
+    seen.clear()
+    for i in range(0, 2500, 7):
+        alone = predict_topk_linear(X[i : i + 1], W, bias, 9, n_jobs=1)
+        np.testing.assert_array_equal(alone.labels[0], together.labels[i])
+        np.testing.assert_array_equal(alone.scores[0], together.scores[i])
+    assert not seen

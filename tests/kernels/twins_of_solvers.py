@@ -39,6 +39,11 @@ def dot_lanes(weights, indices, data, start, stop, sums):
 
 
 @njit
+def dot_lanes_in_order(weights, indices, data, start, stop, sums):
+    lanes.dot_lanes_in_order(weights, indices, data, start, stop, sums)
+
+
+@njit
 def sum_lanes(weights, width, found, values, n, offsets, sums):
     lanes.sum_lanes(weights, width, found, values, n, offsets, sums)
 
@@ -352,6 +357,12 @@ TWINS = {
         seen=lambda weights, n: (weights, weights.ctypes.data % 64 if n else 0),
     ),
     lanes.dot_lanes: Twin(naive.dot_lanes, lane_rows(), writes=(5,), call=dot_lanes, rtol=1e-4, atol=1e-4),
+    lanes.dot_lanes_in_order: Twin(
+        naive.dot_lanes_in_order,
+        lane_rows().map(lambda row: (np.tile(row[0], 2), *row[1:5], np.append(row[5], -row[5]))),
+        writes=(5,),
+        call=dot_lanes_in_order,
+    ),
     lanes.sum_lanes: Twin(naive.sum_lanes, packed_places(), writes=(6,), call=sum_lanes),
     lanes.put_side_by_side_in_halves: Twin(naive.put_side_by_side_in_halves, weights_to_halve(), writes=(1,)),
     lanes.dot_half_lanes: Twin(

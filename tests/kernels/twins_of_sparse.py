@@ -107,6 +107,32 @@ def linear_models(draw):
     return X, draw(blocks(n)), csr.csr_views(W), bias, *empty_topk(n, draw(st.integers(1, 4)))
 
 
+def met_weights():
+    return linear_models().map(lambda model: (model[0], model[2], model[3].size))
+
+
+@st.composite
+def weights_to_lay(draw):
+    _, _, W, bias, *_ = draw(linear_models())
+    places = np.full(bias.size, -1, np.int32)
+    chosen = draw(st.permutations(range(bias.size)))[: draw(st.integers(0, bias.size))]
+    places[chosen] = draw(st.permutations(range(40)))[: len(chosen)]
+    return W, places, np.zeros((2, (W.indptr.size - 1) * 32), np.float32)
+
+
+@st.composite
+def labels_side_by_side(draw):
+    """Rows, weights of 32 or 64 labels of any numbers, some of them none, and what was found before."""
+    X, n_features = draw(exact_rows(signed=True))
+    rng, n_groups, n = draw(generators()), draw(st.integers(1, 2)), X.indptr.size - 1
+    weights = (rng.integers(-8, 9, (n_groups, n_features * 32)) / 8).astype(np.float32)
+    own = (10 + rng.permutation(32 * n_groups)).astype(np.int32)
+    bias = rng.choice([-np.inf, 0.0, 1.0], own.size).astype(np.float32)
+    labels, scores = empty_topk(n, draw(st.integers(1, 4)))
+    labels[:, 0], scores[:, 0] = draw(st.sampled_from([3, 90])), 1.0
+    return X, draw(blocks(n)), weights, own, bias, labels, scores
+
+
 @st.composite
 def stored_values(draw):
     X = draw(sparse_rows(signed=True))
@@ -243,6 +269,9 @@ TWINS = {
     topk.topk_dense: Twin(naive.topk_dense, dense_blocks(), writes=(2, 3)),
     topk.topk_csr: Twin(naive.topk_csr, scored_rows(), writes=(1, 2)),
     scoring.predict_sparse_linear: Twin(naive.predict_sparse_linear, linear_models(), writes=(4, 5), examples=40),
+    scoring.count_touches: Twin(naive.count_touches, met_weights()),
+    scoring.put_weights_side_by_side: Twin(naive.put_weights_side_by_side, weights_to_lay(), writes=(2,)),
+    scoring.predict_side_by_side: Twin(naive.predict_side_by_side, labels_side_by_side(), writes=(5, 6)),
     sums.sum_groups: Twin(naive.sum_groups, grouped_rows(), rtol=1e-6, examples=60),
     sums.sum_groups_in_a_pass: Twin(naive.sum_groups_in_a_pass, rows_of_groups(), rtol=1e-6, examples=60),
     columns.to_columns: Twin(naive.to_columns, exact_rows()),

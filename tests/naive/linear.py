@@ -99,6 +99,11 @@ def dot_lanes(weights, indices, data, start, stop, sums):
         sums += data[a] * weights.reshape(-1, 16)[indices[a]]
 
 
+def dot_lanes_in_order(weights, indices, data, start, stop, sums):
+    for a in range(start, stop):
+        sums += data[a] * weights.reshape(-1, 32)[indices[a]]
+
+
 def sum_lanes(weights, width, found, values, n, offsets, sums):
     for c in offsets:
         sums[c : c + 16] = 0

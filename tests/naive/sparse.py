@@ -59,6 +59,26 @@ def predict_sparse_linear(X, block, W, bias, labels, scores):
     labels[own], scores[own] = topk(total[own], labels.shape[1])
 
 
+def count_touches(X, W, n_labels):
+    met = (dense(X, W.indptr.size - 1) != 0).astype(np.int64) @ (dense(W, n_labels) != 0)
+    return met.sum(0)
+
+
+def put_weights_side_by_side(W, places, side_by_side):
+    by_label = dense(W, places.size).T
+    for label in np.flatnonzero(places >= 0):
+        group, lane = divmod(places[label], 32)
+        side_by_side[group].reshape(-1, 32)[:, lane] = by_label[label]
+
+
+def predict_side_by_side(X, block, side_by_side, own, bias, labels, scores):
+    for group, weights in enumerate(side_by_side):
+        total = dense(X, weights.size // 32) @ weights.reshape(-1, 32) + bias[32 * group :][:32]
+        for i in range(*block):
+            for lane in range(32):
+                push(labels[i], scores[i], own[32 * group + lane], total[i, lane])
+
+
 def row_order(indptr, indices, width):
     """0 where something leads outside, 1 where a row is unsorted or repeats itself, else 2."""
     if indptr[0] != 0 or indptr[-1] != indices.size or sorted(indptr) != list(indptr):

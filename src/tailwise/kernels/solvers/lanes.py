@@ -57,6 +57,32 @@ def dot_lanes(typing_context, weights, indices, data, start, stop, sums):
     return signature, generate
 
 
+@intrinsic
+def dot_lanes_in_order(typing_context, weights, indices, data, start, stop, sums):
+    """As :func:`dot_lanes` for 32 labels, ``weights[indices[a] * 32 + lane]``, with the bits of a plain loop.
+
+    Products are rounded before they are added, one after the other. ``sums`` holds 32; writes these only.
+    """
+    signature = types.void(weights, indices, data, types.int64, types.int64, sums)
+
+    def generate(context, builder, signature, arguments):
+        weights, indices, data = (_pointer(context, builder, signature, arguments, n) for n in range(3))
+        places = [builder.gep(_vectors(context, builder, signature, arguments, 5), [_INT64(n)]) for n in range(2)]
+
+        def add(totals, at):
+            first = _lanes_of(builder, weights, indices, at, 2 * LANES)
+            value = _spread(builder, builder.load(builder.gep(data, [at])))
+            lanes = (_load(builder, builder.gep(first, [_INT64(n)])) for n in range(2))
+            return tuple(builder.fadd(t, builder.fmul(w, value)) for t, w in zip(totals, lanes, strict=True))
+
+        sums = _loop(builder, arguments[3:5], 4, tuple(_load(builder, place) for place in places), add)
+        for total, place in zip(sums, places, strict=True):
+            _store(builder, total, place)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
 @njit(nogil=True, cache=True, boundscheck=False)
 def put_side_by_side_in_halves(weights, side_by_side):
     """The weights of 32 labels (32, n_features) float32, feature by feature at the precision of eight bits.
@@ -365,9 +391,9 @@ def _pointer(context, builder, signature, arguments, position):
     return context.make_array(signature.args[position])(context, builder, arguments[position]).data
 
 
-def _lanes_of(builder, weights, indices, at):
+def _lanes_of(builder, weights, indices, at, width=LANES):
     feature = builder.zext(builder.load(builder.gep(indices, [at])), _INT64)
-    place = builder.gep(weights, [builder.mul(feature, ir.Constant(_INT64, LANES))])
+    place = builder.gep(weights, [builder.mul(feature, ir.Constant(_INT64, width))])
     return builder.bitcast(place, _FLOATS.as_pointer())
 
 
