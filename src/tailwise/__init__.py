@@ -93,6 +93,7 @@ _HOME_OF = {
     "SLEEC": "compression",
     "RobustXML": "compression",
     "load": "persistence",
+    "compact": "compacting",
     "tune": "tuning",
     "set_progress": "parallel",
     "TailwiseError": "errors",

@@ -44,7 +44,12 @@ _LARGEST = float(np.finfo(np.float32).max)
 def check_linear(weights: Any, bias: Any, shape: tuple[int, int]) -> None:
     """Refuse ``weights_`` and ``bias_`` from a file that are no linear model of this ``shape``; a bias may be -inf."""
     check_matrix("weights_", weights, shape)
-    check_range("bias_", check_exact("bias_", bias, np.float32, shape[1:]), -np.inf, _LARGEST)
+    check_bias(bias, shape[1])
+
+
+def check_bias(bias: Any, n_labels: int) -> None:
+    """Refuse a ``bias_`` from a file that has not one number for each label, or -inf."""
+    check_range("bias_", check_exact("bias_", bias, np.float32, (n_labels,)), -np.inf, _LARGEST)
 
 
 def predict_topk_linear(

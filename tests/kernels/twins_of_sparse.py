@@ -11,6 +11,7 @@ from strategies import generators, sparse_rows
 
 from tailwise.kernels import random
 from tailwise.kernels.arrays import ask_for_pages, grown, read_around
+from tailwise.kernels.sparse import bytes as byte_weights
 from tailwise.kernels.sparse import centroids, columns, csr, rows, scoring, sorting, sums, topk
 
 COARSE = [-np.inf, -1.0, -0.0, 0.0, 0.5, 0.5, 2.0]
@@ -131,6 +132,28 @@ def labels_side_by_side(draw):
     labels, scores = empty_topk(n, draw(st.integers(1, 4)))
     labels[:, 0], scores[:, 0] = draw(st.sampled_from([3, 90])), 1.0
     return X, draw(blocks(n)), weights, own, bias, labels, scores
+
+
+@st.composite
+def weights_to_pack(draw):
+    """Weights by feature, some features dense; scales are powers of two, so that no quotient is rounded."""
+    W = draw(sparse_rows((1, 6), (1, 9), signed=True))
+    W.sort_indices()
+    n_features, n_labels = W.shape
+    many = np.array([draw(st.booleans()) for _ in range(n_features)])
+    places = np.where(many, np.cumsum(many) - 1, -1).astype(np.int32)
+    scale = np.array([draw(st.sampled_from([0.25, 0.5, 2.0])) for _ in range(n_labels)], np.float32)
+    return exact(W), scale, places, np.zeros((int(many.sum()), n_labels), np.int8)
+
+
+@st.composite
+def models_of_bytes(draw):
+    W, scale, places, dense = draw(weights_to_pack())
+    packed = byte_weights.ByteWeights(scale, places, dense, *naive.pack_bytes(W, scale, places, dense))
+    X, _ = draw(exact_rows(n_columns=places.size, signed=True))
+    bias = np.array([draw(st.sampled_from([-np.inf, -1.0, 0.0])) for _ in range(scale.size)], np.float32)
+    n = X.indptr.size - 1
+    return X, draw(blocks(n)), packed, bias, *empty_topk(n, draw(st.integers(1, 4)))
 
 
 @st.composite
@@ -272,6 +295,11 @@ TWINS = {
     scoring.count_touches: Twin(naive.count_touches, met_weights()),
     scoring.put_weights_side_by_side: Twin(naive.put_weights_side_by_side, weights_to_lay(), writes=(2,)),
     scoring.predict_side_by_side: Twin(naive.predict_side_by_side, labels_side_by_side(), writes=(5, 6)),
+    byte_weights.pack_bytes: Twin(naive.pack_bytes, weights_to_pack(), writes=(3,)),
+    byte_weights.furthest_label: Twin(
+        naive.furthest_label, models_of_bytes().map(lambda model: (model[2].indptr, model[2].gaps))
+    ),
+    byte_weights.predict_by_bytes: Twin(naive.predict_by_bytes, models_of_bytes(), writes=(4, 5), examples=40),
     sums.sum_groups: Twin(naive.sum_groups, grouped_rows(), rtol=1e-6, examples=60),
     sums.sum_groups_in_a_pass: Twin(naive.sum_groups_in_a_pass, rows_of_groups(), rtol=1e-6, examples=60),
     columns.to_columns: Twin(naive.to_columns, exact_rows()),

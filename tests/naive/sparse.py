@@ -79,6 +79,35 @@ def predict_side_by_side(X, block, side_by_side, own, bias, labels, scores):
                 push(labels[i], scores[i], own[32 * group + lane], total[i, lane])
 
 
+def pack_bytes(W, scale, places, dense_rows):
+    weights = np.rint(dense(W, scale.size) / scale).astype(int)
+    indptr, gaps, values = [0], [], []
+    for row, place in zip(weights, places, strict=True):
+        if place >= 0:
+            dense_rows[place] = row
+        else:
+            labels = np.flatnonzero(row)
+            gaps += np.diff(labels, prepend=0).tolist()
+            values += row[labels].tolist()
+        indptr.append(len(gaps))
+    return np.array(indptr), np.array(gaps, np.uint16), np.array(values, np.int8)
+
+
+def furthest_label(indptr, gaps):
+    return int(max((np.cumsum(gaps[a:b], dtype=int)[-1] for a, b in pairwise(indptr) if b > a), default=-1))
+
+
+def predict_by_bytes(X, block, W, bias, labels, scores):
+    weights = np.zeros((W.places.size, bias.size))
+    for feature, place in enumerate(W.places):
+        own = slice(W.indptr[feature], W.indptr[feature + 1])
+        weights[feature, np.cumsum(W.gaps[own], dtype=int)] = W.values[own]
+        if place >= 0:
+            weights[feature] = W.dense[place]
+    total = (dense(X, W.places.size) @ weights * W.scale + bias).astype(np.float32)
+    labels[slice(*block)], scores[slice(*block)] = topk(total[slice(*block)], labels.shape[1])
+
+
 def row_order(indptr, indices, width):
     """0 where something leads outside, 1 where a row is unsorted or repeats itself, else 2."""
     if indptr[0] != 0 or indptr[-1] != indices.size or sorted(indptr) != list(indptr):

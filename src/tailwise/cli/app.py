@@ -18,7 +18,7 @@ VERBS = {
     "Judging models": ("evaluate", "compare", "report"),
     "What is missing": ("audit",),
     "Serving": ("serve",),
-    "Data and models": ("info", "labels", "vocab", "convert", "split", "datasets", "warm"),
+    "Data and models": ("info", "labels", "vocab", "convert", "split", "datasets", "compact", "warm"),
     "The papers": ("reproduce", "experiment"),
 }
 
