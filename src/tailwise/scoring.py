@@ -29,8 +29,8 @@ _ROWS_A_BLOCK = 256
 _ROWS_SIDE_BY_SIDE = 1024
 _FLOATS_SIDE_BY_SIDE = 2**23
 """So many weights, 32 MB, are laid side by side at a time."""
-_MANY = 16
-"""Values of rows for each feature that make it worth while to lay weights side by side."""
+_MANY, _MANY_SCORES = 16, 2**27
+"""Values of rows for each feature, and times labels, that make it worth while to lay weights side by side."""
 _NEAR = 2**13
 _OFTEN_NEAR, _OFTEN_FAR = 1 / 12, 1 / 3
 """Of the values of rows so many must meet a weight of the label: where 32 labels of so many features fit into the cache
@@ -80,7 +80,7 @@ def predict_topk_linear(
 def _often_met(rows: Csr, by_feature: Csr, n_labels: int) -> np.ndarray:
     """The labels that are scored sooner side by side, weights that are 0 and all, than weight by weight."""
     n_features = by_feature.indptr.size - 1
-    if rows.indices.size < _MANY * n_features:
+    if rows.indices.size < _MANY * n_features or rows.indices.size * n_labels < _MANY_SCORES:
         return np.empty(0, np.int32)
     touches = count_touches(rows, by_feature, n_labels)
     enough = rows.indices.size * (_OFTEN_NEAR if n_features <= _NEAR else _OFTEN_FAR)

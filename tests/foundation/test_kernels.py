@@ -89,6 +89,7 @@ def test_many_rows_have_the_bits_of_each_row_alone_whichever_way_their_labels_ar
     bias = np.where(rng.random(130) < 0.1, -np.inf, rng.normal(size=130)).astype(np.float32)
     seen = []
     monkeypatch.setattr(scoring, "_FLOATS_SIDE_BY_SIDE", at_once)
+    monkeypatch.setattr(scoring, "_MANY_SCORES", 10_000)
     kernel = scoring.predict_side_by_side
     monkeypatch.setattr(scoring, "predict_side_by_side", lambda *given: (seen.append(given[3].max()), kernel(*given)))
     together = predict_topk_linear(X, W, bias, 9, n_jobs=n_jobs)

@@ -53,30 +53,44 @@ def solve_svm_together(rows, starts, labels, options, at_once):
     features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
     first_support, n_support = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
     positions, signed = np.empty(n_rows, np.int32), np.empty(n_rows, np.float32)
-    weights = zero_lanes(n_features * at_once).reshape((at_once, n_features * LANES))
-    halves = np.empty((at_once, n_rows * LANES), np.float32)
-    alphas = np.empty((at_once, n_rows * LANES), np.float32)
-    biases = np.empty((at_once, LANES), np.float32)
+    # Of sixteen labels after the other. No array is written as a whole: each such line takes a tenth of a second to
+    # compile.
+    weights, biases = zero_lanes(n_features * at_once), np.empty(at_once * LANES, np.float32)
+    halves = np.empty(at_once * n_rows * LANES, np.float32)
+    alphas = np.empty(at_once * n_rows * LANES, np.float32)
     used = held = 0
     for first in range(0, n_labels, LANES * at_once):
         in_use = min(LANES * at_once, n_labels - first)
-        weights[:] = 0
-        alphas[:] = 0
-        biases[:] = options.bias_centre
+        _fill(weights, 0)
+        _fill(alphas, 0)
+        _fill(biases, options.bias_centre)
         for lane in range(0, in_use, LANES):
-            _set_costs(rows, labels, first + lane, min(LANES, in_use - lane), halves[lane // LANES])
+            _set_costs(rows, labels, first + lane, min(LANES, in_use - lane), _of(halves, lane // LANES, n_rows))
         _descend(rows, starts, in_use, weights, biases, halves, alphas, options)
         for place in range(in_use):
             label, group, lane = first + place, place // LANES, place % LANES
             features, values = grown(features, used, used + n_features), grown(values, used, used + n_features)
-            begin[label], bias[label] = used, biases[group, lane]
-            used = _take(weights[group], lane, options.prune, features, values, used)
+            begin[label], bias[label] = used, biases[place]
+            used = _take(_of(weights, group, n_features), lane, options.prune, features, values, used)
             count[label] = used - begin[label]
             positions, signed = grown(positions, held, held + n_rows), grown(signed, held, held + n_rows)
             first_support[label] = held
-            held = _take_support(halves[group], alphas[group], lane, positions, signed, held)
+            own = _of(halves, group, n_rows), _of(alphas, group, n_rows)
+            held = _take_support(*own, lane, positions, signed, held)
             n_support[label] = held - first_support[label]
     return begin, count, features, values, bias, first_support, n_support, positions, signed
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _fill(array, value):
+    for n in range(array.shape[0]):
+        array[n] = value
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _of(array, group, n):
+    """What sixteen labels have of n things."""
+    return array[group * n * LANES : (group + 1) * n * LANES]
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -114,50 +128,67 @@ def _set_costs(rows, labels, first, in_use, halves):
 @njit(nogil=True, cache=True, boundscheck=False)
 def _descend(rows, starts, in_use, weights, biases, halves, alphas, options):
     """Sweeps over all rows; a lane whose last one was within tolerance rests."""
-    n_groups, n_rows = (in_use + LANES - 1) // LANES, starts.shape[0]
-    at_work = np.zeros((n_groups, LANES), np.float32)
+    n_groups, n_rows, n_features = (in_use + LANES - 1) // LANES, starts.shape[0], rows.features.shape[0]
+    at_work = np.zeros(n_groups * LANES, np.float32)
     for place in range(in_use):
-        at_work[place // LANES, place % LANES] = 1
-    extremes = np.empty((n_groups, 2, LANES), np.float32)
+        at_work[place] = 1
+    extremes = np.empty(2 * n_groups * LANES, np.float32)
     ends = _ends_of_blocks(rows)
-    order, visits = np.arange(n_rows).astype(np.int32), np.arange(ends.shape[0] - 1)
+    order, visits = np.empty(n_rows, np.int32), np.empty(ends.shape[0] - 1, np.int64)
+    for row in range(n_rows):
+        order[row] = row
+    for block in range(visits.shape[0]):
+        visits[block] = block
     state = shuffle_state(options.seed)
     for _ in range(options.max_sweeps):
-        extremes[:, 0], extremes[:, 1] = -np.inf, np.inf
+        for n in range(extremes.shape[0]):
+            extremes[n] = np.inf if n // LANES % 2 else -np.inf
         state = shuffle(visits, visits.shape[0], state)
         for block in visits:
             own = order[ends[block] : ends[block + 1]]
             state = shuffle(own, own.shape[0], state)
             for group in range(n_groups):
-                if np.any(at_work[group] > 0):
-                    halves_and_alphas = (halves[group], alphas[group])
+                working = _of(at_work, group, 1)
+                if _any(working):
                     _visit(
                         rows,
                         starts,
                         own,
-                        weights[group],
-                        biases[group],
-                        halves_and_alphas,
-                        at_work[group],
-                        extremes[group],
+                        _of(weights, group, n_features),
+                        _of(biases, group, 1),
+                        (_of(halves, group, n_rows), _of(alphas, group, n_rows)),
+                        working,
+                        _of(extremes, group, 2),
                         options,
                     )
-        working = False
         for place in range(in_use):
-            group, lane = place // LANES, place % LANES
-            if extremes[group, 0, lane] - extremes[group, 1, lane] <= options.tol:
-                at_work[group, lane] = 0
-            working |= at_work[group, lane] > 0
-        if not working:
+            highest = 2 * (place - place % LANES) + place % LANES
+            if extremes[highest] - extremes[highest + LANES] <= options.tol:
+                at_work[place] = 0
+        if not _any(at_work):
             return
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _any(at_work):
+    n_working = 0
+    for lane in range(at_work.shape[0]):
+        n_working += at_work[lane] > 0
+    return n_working > 0
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def _ends_of_blocks(rows):
     """Rows ``ends[b]:ends[b + 1]`` are those that begin in block b."""
-    n_blocks = max(0, rows.indptr[-1] - 1) // _BLOCK_VALUES + 1
-    ends = np.searchsorted(rows.indptr[:-1], np.arange(n_blocks + 1) * _BLOCK_VALUES)
-    ends[n_blocks] = rows.indptr.shape[0] - 1
+    n_rows = rows.indptr.shape[0] - 1
+    n_blocks = max(0, rows.indptr[n_rows] - 1) // _BLOCK_VALUES + 1
+    ends = np.zeros(n_blocks + 1, np.int64)
+    row = 0
+    for block in range(1, n_blocks):
+        while row < n_rows and rows.indptr[row] < block * _BLOCK_VALUES:
+            row += 1
+        ends[block] = row
+    ends[n_blocks] = n_rows
     return ends
 
 
