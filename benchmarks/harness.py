@@ -48,7 +48,7 @@ from dataclasses import dataclass, field
 from importlib import import_module, metadata
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -207,6 +207,42 @@ def run(name: str, arguments: list[str]) -> None:
     save_results(f"{name}-{data}" if data else name, {"threads": threads, "runs": present, "absent": absent})
 
 
+def run_all(arguments: list[str]) -> None:
+    """Make every comparison with other programs, and a page of all; one that fails keeps no other from being made."""
+    names = [name for name, module in available().items() if hasattr(module, "contenders")]
+    failed = {}
+    for name in names:
+        try:
+            run(name, arguments)
+        except (Exception, SystemExit) as error:
+            failed[name] = repr(error)
+            print(f"  failed: {name}: {error!r}")
+    page = write_page(names)
+    print(f"  written: {page.relative_to(ROOT)}")
+    if failed:
+        raise SystemExit(f"{len(failed)} of {len(names)} comparisons failed: {failed}")
+
+
+def write_page(names: list[str]) -> Path:
+    """The tables of the benchmarks ``names`` that have results, on one page: ``benchmarks/results/all.md``."""
+    path = RESULTS / "all.md"
+    with path.open("w", encoding="utf-8") as page:
+        for name in names:
+            kept = RESULTS / f"{name}.json"
+            if not kept.exists():
+                continue
+            results = json.loads(kept.read_text())
+            machine = results["machine"]
+            print(f"# {name}\n\n{import_module(f'benchmarks.{name}').QUESTION}\n", file=page)
+            print(
+                f"{machine['cpu']}, {machine['cores']} cores, {machine['date']}, {machine['commit'][:7]}\n", file=page
+            )
+            print("```", file=page)
+            print_table(results["runs"], results["absent"], results["threads"], page)
+            print("```\n", file=page)
+    return path
+
+
 def _option(arguments: list[str], name: str) -> str:
     return arguments[arguments.index(name) + 1] if name in arguments[:-1] else ""
 
@@ -269,13 +305,15 @@ def _brief(figures: dict[str, Any]) -> str:
     return ", ".join(f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}" for k, v in figures.items())
 
 
-def print_table(runs: dict[str, list[dict[str, Any]]], absent: dict[str, str], threads: int) -> None:
+def print_table(
+    runs: dict[str, list[dict[str, Any]]], absent: dict[str, str], threads: int, file: TextIO | None = None
+) -> None:
     """Medians of each figure, with the spread of each contender's CPU ratio to the first one's in the same round."""
     from rich.console import Console
     from rich.table import Table
 
     if not runs:
-        print("  no contender ran:", absent)
+        print("  no contender ran:", absent, file=file)
         return
     ours = next(iter(runs))
     columns = list(dict.fromkeys(key for figures in runs.values() for row in figures for key in row))
@@ -302,7 +340,7 @@ def print_table(runs: dict[str, list[dict[str, Any]]], absent: dict[str, str], t
                     cell += f" (×{statistics.median(pairs):.3g}, {min(pairs):.3g}-{max(pairs):.3g})"
             cells.append(cell)
         table.add_row(name, *cells)
-    console = Console(width=None if sys.stdout.isatty() else 260)
+    console = Console(width=None if file is None and sys.stdout.isatty() else 260, file=file)
     console.print(table)
     for name, why in absent.items():
         console.print(f"  absent: {name}: {why}")
