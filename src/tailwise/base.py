@@ -276,9 +276,9 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
         n_true = np.diff(Y.indptr)[chosen]
         top = self._predict_topk(few_rows(X, chosen), min(self.n_labels_, max(10, 2 * int(n_true.max()))))
         true = sparse.csr_array(Y[chosen])
-        hits = np.zeros(top.labels.shape, bool)
-        for row, labels in enumerate(top.labels):
-            hits[row] = np.isin(labels, true.indices[true.indptr[row] : true.indptr[row + 1]])
+        # A pair of row and label as one number, of which -1, no label, is none of that row's.
+        pairs = np.repeat(np.arange(chosen.size), np.diff(true.indptr)) * (self.n_labels_ + 1) + true.indices
+        hits = np.isin(np.arange(chosen.size)[:, None] * (self.n_labels_ + 1) + top.labels, pairs)
         return Rule.learn(top.scores, hits, n_true, probabilities=self.scores_are_probabilities)
 
     def _pair_inputs(self) -> tuple[str, ...]:

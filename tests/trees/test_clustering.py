@@ -162,7 +162,7 @@ def test_centroids_of_many_labels_are_found_from_a_sample(monkeypatch):
     starts = (split_in_many(sparse.csr_array(vectors), 3, np.random.default_rng(seed)) for seed in range(20))
     found = next(own for own in starts if all(np.unique(group[own == k]).size == 1 for k in range(3)))
     assert np.bincount(found, minlength=3).min() > 500
-    assert set(sizes) == {3 * clustering._SAMPLE}
+    assert set(sizes) == {3 * clustering.SAMPLE}
 
 
 def in_clusters(n):
@@ -177,7 +177,7 @@ def grown(vectors, split, **how):
 @pytest.mark.parametrize("piece", [7, 64, 10_000])
 def test_labels_of_a_large_node_are_assigned_in_pieces(monkeypatch, piece):
     monkeypatch.setattr(growing, "_LABELS_A_PIECE", piece)
-    monkeypatch.setattr(clustering, "_SAMPLE", 5)
+    monkeypatch.setattr(clustering, "SAMPLE", 5)
     group = np.random.default_rng(0).permutation(np.arange(400) % 4)
     vectors = sparse.csr_array(np.eye(4, dtype=np.float32)[group])
 

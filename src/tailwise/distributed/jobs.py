@@ -200,13 +200,24 @@ class Job:
         """The results of a piece; ``sound`` says that it was looked at already."""
         return read_shard(self.path(site.number, piece), self._facts(site, piece), sound=sound)
 
+    def size(self, site: Site, piece: int) -> int:
+        """The bytes of the piece's results; 0 where there are none."""
+        path = self.path(site.number, piece)
+        return path.stat().st_size if path.exists() else 0
+
     def is_sound(self, site: Site, piece: int) -> bool:
         """Whether the piece's results are there and whole."""
         return is_sound(self.path(site.number, piece))
 
-    def results(self, site: Site, sound: set[int]) -> Iterator[Any]:
-        """The results of all pieces, in order; one that is damaged is computed again, those that are ``sound`` not."""
+    def results(self, site: Site, found: dict[int, list[Any]], sound: set[int]) -> Iterator[Any]:
+        """The results of all pieces, in order, those that are ``found`` as they are.
+
+        One that is damaged is computed again; those that are ``sound`` are not looked at.
+        """
         for piece in range(site.n_pieces):
+            if piece in found:
+                yield from found.pop(piece)
+                continue
             try:
                 yield from self.read(site, piece, sound=piece in sound)
             except ModelFileError:

@@ -23,6 +23,8 @@ from tailwise.runs import within_run
 _IDLE_SECONDS = 600.0
 _LARGE_BYTES = 1 << 27
 _LOOK_SECONDS = 0.5
+_MOST_AT_HAND = 1 << 28
+"""Bytes of a site's results that are read while others are computed; the rest is only looked at."""
 
 
 class _Kept(Saveable):
@@ -103,18 +105,26 @@ class Driver(Program):
         site = Site.cut(self._next_site(), function, blocks, weight)
         there = [self.job_of_program.has(site.number, piece) for piece in range(site.n_pieces)]
         missing = [piece for piece in range(site.n_pieces) if not there[piece]]
+        found: dict[int, list[Any]] = {}
         sound: set[int] = set()
+        at_hand = 0
         with self._progress.site(site.costs, [piece for piece in range(site.n_pieces) if there[piece]]) as advance:
 
             def done(piece: int) -> None:
-                # While others compute, so that nobody waits for it at the end.
-                if self.job_of_program.is_sound(site, piece):
-                    sound.add(piece)
+                # While others compute, so that nobody waits for it at the end; many bytes would stay in memory.
+                nonlocal at_hand
+                at_hand += self.job_of_program.size(site, piece)
+                if at_hand > _MOST_AT_HAND:
+                    if self.job_of_program.is_sound(site, piece):
+                        sound.add(piece)
+                else:
+                    with suppress(ModelFileError):
+                        found[piece] = self.job_of_program.read(site, piece)
                 advance(piece)
 
             if missing:
                 self._engine.compute(self.job_of_program, site, missing, done=done, **how)
-        return self.job_of_program.results(site, sound)
+        return self.job_of_program.results(site, found, sound)
 
     def keep(self, function: Callable[[], Any]) -> Any:
         """See :class:`tailwise.runs.Run`."""
@@ -179,7 +189,7 @@ class Follower(Program):
             self._at = site
             self._changed.notify_all()
             self._wait(lambda: self._wanted > site.number)
-        return self.job_of_program.results(site, set())
+        return self.job_of_program.results(site, {}, set())
 
     def keep(self, function: Callable[[], Any]) -> Any:
         """See :class:`tailwise.runs.Run`."""

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.parameters import Choice, Integer
-from tailwise.trees.clustering import Clusters, Vectors, find_clusters
+from tailwise.trees.clustering import SAMPLE, Clusters, Vectors, find_clusters
 from tailwise.trees.growing import grow_trees
 from tailwise.trees.model import LabelTreeModel
 from tailwise.trees.representation import REPRESENTATIONS, LabelVectors
@@ -132,6 +132,11 @@ class Bonsai(LabelTreeModel):
 
     def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray, seeds: list[int]) -> list[LabelTree]:
         vectors = LabelVectors(X, Y, self.representation, weight=weight, n_jobs=self.n_jobs)
+        entries = vectors.expected_entries()
+
+        def cost(labels: np.ndarray) -> float:
+            return float(entries[labels].mean()) * min(labels.size, SAMPLE * self.arity)
+
         return grow_trees(
             vectors.once_or_when_asked_for(),
             np.flatnonzero(label_counts(Y)),
@@ -140,6 +145,7 @@ class Bonsai(LabelTreeModel):
             max_leaf=self.max_leaf,
             max_depth=self.max_depth - 1,
             split_on=self._split_on,
+            cost=cost,
             n_jobs=self.n_jobs,
         )
 

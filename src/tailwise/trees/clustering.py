@@ -16,7 +16,7 @@ from tailwise.kernels.trees.clustering import Centroids, assign_nearest, dot_row
 _MAX_ROUNDS = 25
 _MAX_SHARE = 4.0
 """A cluster's labels at most, as a multiple of the average, unless told otherwise."""
-_SAMPLE = 40
+SAMPLE = 40
 """Labels a cluster from which centroids are found: more of them move a centroid little, and cost as much each."""
 _LEAST_SAMPLE, _ENTRIES = 10, 1 << 22
 """Fewer, down to ten a cluster, where labels have many entries: four million in all tell where centroids are."""
@@ -89,8 +89,8 @@ def find_clusters(
     """
     n_clusters = min(n_clusters, labels.size)
     some = labels
-    if labels.size > _SAMPLE * n_clusters:
-        some = labels[np.sort(rng.choice(labels.size, _SAMPLE * n_clusters, replace=False))]
+    if labels.size > SAMPLE * n_clusters:
+        some = labels[np.sort(rng.choice(labels.size, SAMPLE * n_clusters, replace=False))]
     own = vectors[some]
     enough = max(_LEAST_SAMPLE * n_clusters, int(some.size * min(1.0, _ENTRIES / max(1, own.nnz))))
     if some.size > enough:

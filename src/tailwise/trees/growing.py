@@ -45,13 +45,15 @@ def grow_trees(
     max_leaf: int,
     max_depth: int,
     split_on: Split | None = None,
+    cost: Callable[[np.ndarray], float] = np.size,
     n_jobs: int | None = None,
 ) -> list[LabelTree]:
     """One tree a seed over ``labels``, whose vectors are those of ``vectors``.
 
     A node of more than ``max_leaf`` labels is split, those that lie ``max_depth`` levels below the root or deeper by
     ``split_on``, if it is given; a node that does not fall apart (all its vectors are equal) becomes a leaf. Every node
-    draws from its own stream of random numbers, so trees do not depend on ``n_jobs``.
+    draws from its own stream of random numbers, so trees do not depend on ``n_jobs``. ``cost`` is what splitting some
+    labels is expected to take.
     """
     labels = np.sort(labels).astype(np.int32)
     roots: list[list[Any]] = [[] for _ in seeds]
@@ -70,7 +72,7 @@ def grow_trees(
 
     def split_nodes(nodes: list[_Growing]) -> list[np.ndarray]:
         """The cluster of each label of each node."""
-        found = map_shards(split_node, nodes, n_jobs=n_jobs, weight=lambda node: node.labels.size)
+        found = map_shards(split_node, nodes, n_jobs=n_jobs, weight=lambda node: cost(node.labels))
         pieces = [
             _Piece(number, first, of)
             for number, node in enumerate(nodes)

@@ -62,6 +62,14 @@ class LabelVectors:
         joint.data *= np.float32(np.sqrt(0.5))
         return joint
 
+    def expected_entries(self) -> np.ndarray:
+        """How many entries each label's vector has, about: (n_labels,)."""
+        carriers = np.diff(self._carried.indptr)
+        return sum(
+            (np.minimum(_KEEP, carriers * (space.nnz / max(1, space.shape[0]))) for space in self._spaces),
+            start=np.zeros(carriers.size),
+        )
+
     def _sums(self, groups: sparse.csr_array, space: sparse.csr_array) -> sparse.csr_array:
         n, rows = groups.shape[0], csr_parts(space)
         if self.in_a_pass:
