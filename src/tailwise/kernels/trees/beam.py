@@ -138,17 +138,11 @@ def _spread(listed, runs, weights, n_children, table, tile):
         table[feature] = n_spread + one | _FEW
         for a in range(n_spread, n_spread + width):
             tile[a] = 0
-        for entry in range(first, last, size):
-            tile[n_spread + _child(weights, entry, size)] = weights[entry]
+        while first < last:
+            child = np.uint64(np.uint8(weights[first + one])) if n_children <= NARROW else _wide_child(weights, first)
+            tile[n_spread + child] = weights[first]
+            first += size
         n_spread += width
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _child(weights, entry, size):
-    child = np.uint64(np.uint8(weights[entry + np.uint64(1)]))
-    if size > np.uint64(2):
-        child |= np.uint64(np.uint8(weights[entry + np.uint64(2)])) << np.uint64(8)
-    return child
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -167,11 +161,24 @@ def _add_full(weights, full, x_data, n, n_children, total):
 @njit(nogil=True, cache=True, boundscheck=False, fastmath={"contract"})
 def _add_few(weights, runs, found, x_data, n, n_children, total):
     """The same for places that are not full; rounded as vector instructions do."""
-    size = np.uint64(2 + (n_children > NARROW))
+    one, two = np.uint64(1), np.uint64(2)
     for j in range(n):
         place, value = found[j] & _LOW, x_data[found[j] >> np.uint64(32)]
-        for entry in range(np.uint64(runs[place]), np.uint64(runs[place + np.uint64(1)]), size):
-            total[_child(weights, entry, size)] += value * np.float32(weights[entry])
+        entry, last = np.uint64(runs[place]), np.uint64(runs[place + one])
+        if n_children <= NARROW:
+            while entry < last:
+                total[np.uint64(np.uint8(weights[entry + one]))] += value * np.float32(weights[entry])
+                entry += two
+        else:
+            while entry < last:
+                total[_wide_child(weights, entry)] += value * np.float32(weights[entry])
+                entry += two + one
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _wide_child(weights, entry):
+    low, high = weights[entry + np.uint64(1)], weights[entry + np.uint64(2)]
+    return np.uint64(np.uint8(low)) | np.uint64(np.uint8(high)) << np.uint64(8)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
