@@ -351,7 +351,8 @@ def _descend(chunks, search, X, first_row, frontier, logs, below, table):
     below = grown(below, 0, size)
     _score_level(chunks, search.loss, X, first_row, frontier, offsets, below, table)
     next_frontier, next_logs = _start_beam(n_rows, min(widest, search.beam), np.int32(-1), -np.inf)
-    if next_frontier.shape[1] > 0:
+    last = next_frontier.shape[1] - 1
+    if last >= 0:
         for i in range(n_rows):
             for j in range(width):
                 if frontier[i, j] >= 0:
@@ -360,7 +361,8 @@ def _descend(chunks, search, X, first_row, frontier, logs, below, table):
                         target = chunks.target[first_edge + child]
                         if target >= 0:
                             log = logs[i, j] + below[offsets[i, j] + child]
-                            push_any_order(next_frontier[i], next_logs[i], target, log)
+                            if log >= next_logs[i, last]:
+                                push_any_order(next_frontier[i], next_logs[i], target, log)
     return below, offsets, next_frontier, next_logs
 
 
@@ -457,7 +459,7 @@ def _merge_trees(n_rows, n_trees, n_levels, n_first, found, labels, scores):
             own_labels, own_logs = grown(own_labels, n, n + end - begin), grown(own_logs, n, n + end - begin)
             for a in range(begin, end):
                 own_labels[n], own_logs[n] = found.labels[a], found.logs[a]
-                if level < n_first:
+                if level < n_first and found.logs[a] >= best_scores[k - 1]:
                     push_any_order(best, best_scores, found.labels[a], found.logs[a])
                 n += 1
         bar = best_scores[k - 1] - slack
@@ -481,7 +483,7 @@ def _merge_trees(n_rows, n_trees, n_levels, n_first, found, labels, scores):
             if slot_label[slot] >= 0:
                 slot_sum[slot] += np.exp(own_logs[a])
         for slot in range(1 << bits):
-            if slot_label[slot] >= 0:
+            if slot_label[slot] >= 0 and slot_sum[slot] * share >= best_scores[k - 1]:
                 push_any_order(best, best_scores, slot_label[slot], slot_sum[slot] * share)
 
 
