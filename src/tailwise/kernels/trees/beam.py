@@ -447,44 +447,51 @@ def _merge_trees(n_rows, n_trees, n_levels, n_first, found, labels, scores):
     k = labels.shape[1]
     share = np.float32(1) / np.float32(n_trees)
     slack = np.float32(np.log(np.float64(n_trees)) + 1e-3)
-    own_labels, own_logs = np.empty(1024, np.int32), np.empty(1024, np.float32)
     slot_label, slot_sum = np.empty(64, np.int32), np.empty(64, np.float32)
     for i in range(n_rows):
         best, best_scores = labels[i], scores[i]
         _clear(best, best_scores)
-        n = 0
-        for level in range(n_levels):
-            place = level * (n_rows + 1) + i
-            begin, end = found.begin[place], found.begin[place + 1]
-            own_labels, own_logs = grown(own_labels, n, n + end - begin), grown(own_logs, n, n + end - begin)
+        for level in range(n_first):
+            begin, end = _of_row(found, level, i, n_rows)
             for a in range(begin, end):
-                own_labels[n], own_logs[n] = found.labels[a], found.logs[a]
-                if level < n_first and found.logs[a] >= best_scores[k - 1]:
+                if found.logs[a] >= best_scores[k - 1]:
                     push_any_order(best, best_scores, found.labels[a], found.logs[a])
-                n += 1
         bar = best_scores[k - 1] - slack
         _clear(best, best_scores)
         hopeful = 0
-        for a in range(n):
-            hopeful += own_logs[a] >= bar
+        for level in range(n_levels):
+            begin, end = _of_row(found, level, i, n_rows)
+            for a in range(begin, end):
+                hopeful += found.logs[a] >= bar
         bits = 4
         while (1 << bits) < 2 * hopeful:
             bits += 1
         slot_label, slot_sum = grown(slot_label, 0, 1 << bits), grown(slot_sum, 0, 1 << bits)
         for slot in range(1 << bits):
             slot_label[slot] = -1
-        for a in range(n):
-            if own_logs[a] >= bar:
-                slot = _slot_of(own_labels[a], slot_label, bits)
-                slot_label[slot] = own_labels[a]
-                slot_sum[slot] = 0
-        for a in range(n):
-            slot = _slot_of(own_labels[a], slot_label, bits)
-            if slot_label[slot] >= 0:
-                slot_sum[slot] += np.exp(own_logs[a])
+        for level in range(n_levels):
+            begin, end = _of_row(found, level, i, n_rows)
+            for a in range(begin, end):
+                if found.logs[a] >= bar:
+                    slot = _slot_of(found.labels[a], slot_label, bits)
+                    slot_label[slot] = found.labels[a]
+                    slot_sum[slot] = 0
+        for level in range(n_levels):
+            begin, end = _of_row(found, level, i, n_rows)
+            for a in range(begin, end):
+                slot = _slot_of(found.labels[a], slot_label, bits)
+                if slot_label[slot] >= 0:
+                    slot_sum[slot] += np.exp(found.logs[a])
         for slot in range(1 << bits):
             if slot_label[slot] >= 0 and slot_sum[slot] * share >= best_scores[k - 1]:
                 push_any_order(best, best_scores, slot_label[slot], slot_sum[slot] * share)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _of_row(found, level, i, n_rows):
+    """Where what a row found at a level begins and ends."""
+    place = np.uint64(level * (n_rows + 1) + i)
+    return np.uint64(found.begin[place]), np.uint64(found.begin[place + np.uint64(1)])
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
