@@ -32,7 +32,7 @@ def prefetch(array, place):
 
 
 @st.composite
-def solved_children(draw, n_children=(1, 5)):
+def solved_children(draw, n_children=(1, 9)):
     """Children without weights, with one, with all; few features or so many that they are hashed."""
     n_features = draw(st.sampled_from([1, 7, 64, 65, 3000]))
     rows = ("empty", "one", "few", "as above") if n_features == 3000 else ("empty", "one", "few", "full", "as above")
@@ -245,8 +245,6 @@ TWINS = {
         writes=(1,),
         seen=read_chunk,
         rtol=1e-6,
-        # A weight half-way between two steps may be rounded to either.
-        atol=1e-4,
     ),
     nodes.gather_node: Twin(naive.gather_node, gathered(), writes=(5,), seen=read_node, rtol=1e-5, atol=1e-6),
     beam.search_trees: Twin(

@@ -104,11 +104,10 @@ def dot_lanes_in_order(weights, indices, data, start, stop, sums):
         sums += data[a] * weights.reshape(-1, 32)[indices[a]]
 
 
-def sum_lanes(weights, width, found, values, n, offsets, sums):
+def sum_lanes(weights, found, values, n, offsets, sums):
     for c in offsets:
-        sums[c : c + 16] = 0
         for pair in found[:n].tolist():
-            first = (pair & 0xFFFFFFFF) * width + c
+            first = (pair & 0xFFFFFFFF) + c
             sums[c : c + 16] += values[pair >> 32] * weights[first : first + 16].astype(np.float32)
 
 

@@ -43,7 +43,7 @@ def chunk_of(chunks, node):
         return getattr(chunks, name)[first[node] : first[node + 1]]
 
     names = ("scale", "edge"), ("words", "word"), ("ranks", "word"), ("directory", "bucket"), ("features", "feature")
-    names = *names, ("runs", "run"), ("children", "child"), ("weights", "weight")
+    names = *names, ("runs", "run"), ("weights", "weight")
     scale, *rest = (own(*name) for name in names)
     return Chunk(scale, chunks.bits[node], *rest)
 
@@ -55,11 +55,17 @@ def unpack_chunk(chunk, n_features):
         place = place_of(chunk, feature)
         if place is None:
             continue
-        if chunk.runs.size:
-            for at in range(chunk.runs[place], chunk.runs[place + 1]):
-                weights[chunk.children[at], feature] = chunk.weights[at]
+        n = chunk.scale.size
+        start, stop = chunk.runs[place : place + 2].tolist() if chunk.runs.size else (place * n, (place + 1) * n)
+        own = chunk.weights[start:stop].tolist()
+        if len(own) == n:
+            weights[:, feature] = own
+        elif n <= 256:
+            for weight, child in zip(own[::2], own[1::2], strict=True):
+                weights[child % 256, feature] = weight
         else:
-            weights[:, feature] = chunk.weights[place * chunk.scale.size : (place + 1) * chunk.scale.size]
+            for weight, low, high in zip(own[::3], own[1::3], own[2::3], strict=True):
+                weights[low % 256 + 256 * (high % 256), feature] = weight
     return weights * chunk.scale.astype(np.float64)[:, None]
 
 
@@ -78,10 +84,10 @@ def hash_feature(feature):
 
 
 def rounded_weights(solved, scratch):
-    """What a chunk keeps: multiples of 1/32,767 of each child's largest weight."""
-    weights = dense(Csr(solved.indptr, solved.features, solved.values), scratch.shape[1]).astype(np.float64)
-    unit = np.abs(weights).max(axis=1, keepdims=True, initial=0) / 32767
-    return np.rint(weights / np.where(unit > 0, unit, 1)) * unit
+    """What a chunk keeps: multiples of 1/127 of each child's largest weight."""
+    weights = dense(Csr(solved.indptr, solved.features, solved.values), scratch.shape[1])
+    unit = np.abs(weights).max(axis=1, keepdims=True, initial=0) / np.float32(127)
+    return np.rint(weights * (1 / np.where(unit > 0, unit, 1).astype(np.float64))) * unit
 
 
 def gather_node(X, below, span, edges, visitors, scratch):

@@ -51,10 +51,10 @@ def test_the_widest_beam_is_exhaustive(model, rows):
     assert (top.scores[:, :1] >= narrow.scores - 1e-6).all()
 
 
-@pytest.mark.parametrize("width", [3, 15, 16, 33, 100])
-@pytest.mark.parametrize("density", [0.1, 0.35])
+@pytest.mark.parametrize("width", [3, 15, 16, 33, 100, 300])
+@pytest.mark.parametrize("density", [0.1, 0.25, 0.9])
 def test_wide_nodes_give_many_rows_the_bits_of_one(width, density):
-    """Few weights lie in runs, which many rows spread out side by side; more of them always lie so."""
+    """Places with few weights list them, and many rows spread them out side by side, as they lie in full places."""
     rng, n_features = np.random.default_rng(0), 90
     X = sparse.csr_array(rng.normal(size=(60, n_features)).astype(np.float32))
     weights = sparse.random_array((width, n_features), density=density, rng=rng, dtype=np.float32, format="csr")
@@ -62,11 +62,15 @@ def test_wide_nodes_give_many_rows_the_bits_of_one(width, density):
     tree, costs = tree_from_nested(list(range(width))), np.ones(width)
     Y = sparse.csr_array(np.ones((60, width), np.float32))
     chunks = join_trees([[train_trees(X, Y, [Planted(tree, costs, costs)], lambda *_: solved, n_jobs=1)]])
-    assert (chunks.runs.size > 0) == (density < 0.3 and width > 3)
+    sizes = np.diff(chunks.runs)
+    assert (sizes.size == 0 or (sizes == width).all()) == (density == 0.9 or width == 3)
+    assert density != 0.25 or width == 3 or 0 < (sizes == width).sum() < sizes.size
     together = find_labels(chunks, X, width, SQUARED_HINGE, 10, 1.0, n_jobs=1)
-    for i in range(X.shape[0]):
-        alone = find_labels(chunks, sparse.csr_array(X[[i]]), width, SQUARED_HINGE, 10, 1.0, n_jobs=1)
-        assert_same_bits(alone, TopK(*(part[i : i + 1] for part in together)))
+    for some in (*range(X.shape[0]), slice(2)):
+        few = find_labels(
+            chunks, sparse.csr_array(X[some].reshape(-1, n_features)), width, SQUARED_HINGE, 10, 1.0, n_jobs=1
+        )
+        assert_same_bits(few, TopK(*(part[some].reshape(-1, width) for part in together)))
     expected = search(chunks, X[[0]].toarray().ravel().astype(np.float64), 10, "squared_hinge", width)
     np.testing.assert_allclose(together.scores[0], np.sort(expected)[::-1], atol=1e-5)
 

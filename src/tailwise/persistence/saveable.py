@@ -14,6 +14,7 @@ _MOVED = {
     "tailwise.data.sequences": "tailwise.text.sequences",
     "tailwise.tagger": "tailwise.text.tagger",
     "tailwise.linear.dual_state": "tailwise.dual_state",
+    "tailwise.kernels.trees.chunks": "tailwise.trees.old_folders",
 }
 """Where the classes of modules are now that folders name by an older place."""
 

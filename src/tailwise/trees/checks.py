@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tailwise.kernels.trees.chunks import BITMAP, Chunks
+from tailwise.kernels.trees.layout import BITMAP, PADDING, Chunks
 from tailwise.persistence.checks import (
     check_exact,
     check_finite,
@@ -21,12 +21,14 @@ from tailwise.persistence.checks import (
 from tailwise.trees.structure import MAX_CHILDREN
 
 _MOST_BITS = 32
+_MOST_BYTES = 2**32 - 1
 
 
 def check_chunks(chunks: Any, n_features: int, n_labels: int) -> None:
     """Refuse chunks that no training on so many features and labels could have left.
 
-    Reads every array once; beside them it takes a byte for each entry of the longest and some 8 for each edge and word.
+    Reads every array but the weights once; beside them it takes a byte for each entry of the longest and some 8 for
+    each edge and word.
     """
     chunks = check_kind("chunks_", chunks, Chunks)
     n_nodes = check_exact("bits", chunks.bits, np.uint8, (None,)).size
@@ -86,26 +88,23 @@ def _check_index(chunks: Chunks, n_nodes: int, n_features: int) -> np.ndarray:
 
 
 def _check_weights(chunks: Chunks, n_nodes: int, n_places: np.ndarray) -> None:
-    """The weights of a place: of every child, or runs of (child, weight)."""
+    """Where the weights of each place are. What they are need not be known: any byte is a weight, or a child's number
+    for which a search has room.
+    """
     runs = check_exact("runs", chunks.runs, np.uint32, (None,))
-    children = check_exact("children", chunks.children, np.uint16, (None,))
-    weights = check_exact("weights", chunks.weights, np.int16, (None,))
+    weights = check_exact("weights", chunks.weights, np.int8, (None,))
     n_runs = _check_first("first_run", chunks.first_run, n_nodes, runs.size)
-    n_children = _check_first("first_child", chunks.first_child, n_nodes, children.size)
     n_weights = _check_first("first_weight", chunks.first_weight, n_nodes, weights.size)
-    n_edges = np.diff(chunks.first_edge).astype(np.int64)
-    dense = n_runs == 0
-    check_that((dense | (n_runs == n_places + 1)).all(), "first_run: a node has neither no run nor one for each place")
-    check_that(not n_children[dense].any(), "first_child: a node without runs lists children")
+    all_full = n_runs == 0
     check_that(
-        (n_weights == np.where(dense, n_places * n_edges, n_children)).all(),
-        "first_weight: a node has other than one weight for each place and child",
+        (all_full | (n_runs == n_places + 1)).all(), "first_run: a node has neither no run nor one for each place"
     )
-    check_parts("runs", runs, chunks.first_run, n_children)
-    used = n_children > 0
-    if used.any():
-        largest = np.maximum.reduceat(children, chunks.first_child[:-1][used])
-        check_that((largest < n_edges[used]).all(), "children holds a number beyond the node's edges")
+    ends = n_weights - np.where(n_places > 0, PADDING, 0)
+    check_that((ends >= 0).all() and (ends <= _MOST_BYTES).all(), "first_weight: a node has too few weights, or 4 GB")
+    n_edges = np.diff(chunks.first_edge).astype(np.int64)
+    right = ends[all_full] == (n_places * n_edges)[all_full]
+    check_that(right.all(), "first_weight: a node has other than one weight for each place and child")
+    check_parts("runs", runs, chunks.first_run, ends)
 
 
 def _check_first(name: str, first: Any, n_nodes: int, total: int, dtype: Any = np.int64) -> np.ndarray:

@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.trees.chunks import BITMAP, Chunks
+from tailwise.kernels.sparse.csr import spread
+from tailwise.kernels.trees.layout import BITMAP, NARROW, Chunks
 
 
 def unpack_node(chunks: Chunks, node: int, n_features: int) -> sparse.csr_array:
     """The weights of the edges below ``node``: CSR (n_edges, n_features) float32."""
     first, last = chunks.first_edge[node : node + 2]
-    scale = chunks.scale[first:last]
-    features = _features_by_place(chunks, node)
-    runs = chunks.runs[slice(*chunks.first_run[node : node + 2])].astype(np.int64)
+    n_edges, scale = int(last - first), chunks.scale[first:last]
+    features = features_by_place(chunks, node)
+    starts = chunks.runs[slice(*chunks.first_run[node : node + 2])].astype(np.int64)
+    if not starts.size:
+        starts = n_edges * np.arange(features.size + 1)
     values = chunks.weights[slice(*chunks.first_weight[node : node + 2])]
-    shape = (int(last - first), n_features)
-    if runs.size:
-        child = chunks.children[slice(*chunks.first_child[node : node + 2])].astype(np.int64)
-        place = np.repeat(np.arange(features.size), np.diff(runs))
-    else:
-        place, child = np.divmod(np.arange(values.size), max(1, shape[0]))
-    used = np.flatnonzero(values)
-    pairs = (values[used] * scale[child[used]], (child[used], features[place[used]]))
-    return sparse.csr_array(pairs, shape=shape)
+    sizes = np.diff(starts)
+    full, few = np.flatnonzero(sizes == n_edges), np.flatnonzero(sizes != n_edges)
+    _, listed = spread(starts[few], sizes[few])
+    entries = values[listed].reshape(-1, 2 + (n_edges > NARROW))
+    numbers = entries[:, 1:].view(np.uint8) @ (256 ** np.arange(entries.shape[1] - 1))
+    _, side_by_side = spread(starts[full], sizes[full])
+    weights = np.concatenate([values[side_by_side], entries[:, 0]])
+    child = np.concatenate([np.tile(np.arange(n_edges), full.size), numbers])
+    place = np.concatenate([np.repeat(full, n_edges), np.repeat(few, sizes[few] // entries.shape[1])])
+    used = np.flatnonzero(weights)
+    pairs = (weights[used] * scale[child[used]], (child[used], features[place[used]]))
+    return sparse.csr_array(pairs, shape=(n_edges, n_features))
 
 
-def _features_by_place(chunks: Chunks, node: int) -> np.ndarray:
+def features_by_place(chunks: Any, node: int) -> np.ndarray:
+    """The feature of each place of ``node``; ``chunks`` may be older ones."""
     if chunks.bits[node] != BITMAP:
         return chunks.features[slice(*chunks.first_feature[node : node + 2])]
     words = chunks.words[slice(*chunks.first_word[node : node + 2])]

@@ -39,6 +39,7 @@ from tailwise.parameters import Choice, Constraint, Flag, Integer, Number, OrNon
 from tailwise.propensity import WEIGHTING, PropensityLike
 from tailwise.ranges import OneOf, Range, Ranges
 from tailwise.rows import AS_THEY_ARE, UNIT_LENGTH, RowView, few_rows, unit_rows
+from tailwise.trees import old_folders
 from tailwise.trees.checks import check_chunks
 from tailwise.trees.explaining import path_to, unpack_labels, unpack_node
 from tailwise.trees.going_on import GoingOn, edges_before
@@ -230,6 +231,8 @@ class LabelTreeModel(XMCModel):
 
     def _check_state(self) -> None:
         super()._check_state()
+        if isinstance(self.chunks_, old_folders.Chunks):
+            self.chunks_ = old_folders.repack(self.chunks_, self._n_seen)
         check_chunks(self.chunks_, self._n_seen, self.n_labels_)
         check_number("path_weight_", self.path_weight_, low=0)
         check_solved_rows(self.solved_rows_, self.n_labels_)

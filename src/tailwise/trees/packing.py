@@ -14,7 +14,7 @@ from tailwise.parallel import map_blocks
 from tailwise.runs import room
 from tailwise.trees.structure import LabelTree
 
-_STARTS = ("first_edge", "first_word", "first_bucket", "first_feature", "first_run", "first_child", "first_weight")
+_STARTS = ("first_edge", "first_word", "first_bucket", "first_feature", "first_run", "first_weight")
 _ARRAYS = {
     "bias": np.float32,
     "scale": np.float32,
@@ -24,8 +24,7 @@ _ARRAYS = {
     "directory": np.uint32,
     "features": np.int32,
     "runs": np.uint32,
-    "children": np.uint16,
-    "weights": np.int16,
+    "weights": np.int8,
 }
 _NOTHING = Weights(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
 
@@ -44,7 +43,7 @@ def pack_nodes(tree: LabelTree, nodes: Iterable[list[Trained]], n_features: int)
         packed.append((own, weights.bias, *pack_chunk(weights._replace(support=None), scratch)))
     columns: list[list[Any]] = [list(column) for column in zip(*packed, strict=True)]
     packed.clear()
-    edges, biases, scale, bits, words, ranks, directory, places, runs, children, entries = columns
+    edges, biases, scale, bits, words, ranks, directory, places, runs, entries = columns
     return Chunks(
         roots=np.zeros(1, np.int32),
         first_edge=_starts(edges).astype(np.int32),
@@ -61,8 +60,6 @@ def pack_nodes(tree: LabelTree, nodes: Iterable[list[Trained]], n_features: int)
         features=np.concatenate(places),
         first_run=_starts(runs),
         runs=np.concatenate(runs),
-        first_child=_starts(children),
-        children=np.concatenate(children),
         first_weight=_starts(entries),
         weights=np.concatenate(entries),
     )

@@ -10,10 +10,11 @@ from tailwise.kernels.arrays import frozen
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.trees.beam import Search, search_trees
 from tailwise.kernels.trees.chunks import Chunks
-from tailwise.parallel import map_blocks, map_shards, row_blocks
+from tailwise.parallel import count_jobs, map_blocks, map_shards, row_blocks
 from tailwise.trees.structure import LabelTree
 
-_ROWS_A_BLOCK = 512
+_LEAST_ROWS, _MOST_ROWS = 256, 2048
+"""Of a block: many share what is prepared for a node, and the blocks of all threads end at about the same time."""
 _VISITORS_A_BLOCK = 4096
 _LEAST_VISITORS, _BLOCKS = 256, 64
 """A block of visitors has 256 at least, but there are 64 blocks if there can be: many workers share them."""
@@ -45,7 +46,10 @@ def find_labels(
         # Threads and progress bars would take longer to prepare than the search takes.
         search_block((0, 1))
     else:
-        map_blocks(search_block, _row_blocks(chunks, X.shape[0], beam, _ROWS_A_BLOCK), n_jobs=n_jobs)
+        n_threads, most = count_jobs(n_jobs), _rows_at_once(chunks, beam, _MOST_ROWS)
+        n_blocks = n_threads * max(1, -(-X.shape[0] // (n_threads * most)))
+        size = min(most, max(_LEAST_ROWS, -(-X.shape[0] // n_blocks)))
+        map_blocks(search_block, row_blocks(X.shape[0], size), n_jobs=n_jobs)
     return TopK(labels, scores)
 
 
@@ -74,7 +78,9 @@ def find_visitors(
 
     at_once = min(_VISITORS_A_BLOCK, max(_LEAST_VISITORS, X.shape[0] // _BLOCKS))
     blocks = [
-        (number, *block) for number, own in enumerate(chunks) for block in _row_blocks(own, X.shape[0], beam, at_once)
+        (number, *block)
+        for number, own in enumerate(chunks)
+        for block in row_blocks(X.shape[0], _rows_at_once(own, beam, at_once))
     ]
     visits = map_shards(visit_block, blocks, n_jobs=n_jobs)
     found, nobody = [], (np.empty(0, np.int32), np.empty(0, np.int32))
@@ -86,8 +92,8 @@ def find_visitors(
     return found
 
 
-def _row_blocks(chunks: Chunks, n_rows: int, beam: int, most: int) -> list[tuple[int, int]]:
-    """As many rows at a time as share the reading of a node without filling memory with their scores."""
+def _rows_at_once(chunks: Chunks, beam: int, most: int) -> int:
+    """As many rows as share the reading of a node without filling memory with their scores."""
     widest = int(np.diff(chunks.first_edge).max(initial=1))
     a_row = min(chunks.target.shape[0], beam * widest * chunks.roots.shape[0])
-    return row_blocks(n_rows, max(1, min(most, _SCORES_A_BLOCK // max(1, a_row))))
+    return max(1, min(most, _SCORES_A_BLOCK // max(1, a_row)))

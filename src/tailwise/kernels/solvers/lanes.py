@@ -149,35 +149,36 @@ def add_lanes(typing_context, weights, indices, data, start, stop, steps):
 
 
 @intrinsic
-def sum_lanes(typing_context, weights, width, found, values, n, offsets, sums):
-    """``sums[c + lane] = Σ_j values[v] * weights[p * width + c + lane]`` over ``j < n``; ``found[j]`` is ``p + 2³² v``.
+def sum_lanes(typing_context, weights, found, values, n, offsets, sums):
+    """``sums[c + lane] += Σ_j values[v] * weights[p + c + lane]`` over ``j < n``; ``found[j]`` is ``p + 2³² v``.
 
     For all lanes and each c of the tuple ``offsets``. ``weights`` are int16, ``found`` uint64, the rest float32, all
-    contiguous. Products are rounded before they are added, one after the other, as a plain loop does. Writes ``sums``.
+    contiguous. Writes ``sums`` only.
     """
-    signature = types.void(weights, types.int64, found, values, types.int64, offsets, sums)
+    signature = types.void(weights, found, values, types.int64, offsets, sums)
 
     def generate(context, builder, signature, arguments):
-        weights, found, values, sums = (_pointer(context, builder, signature, arguments, at) for at in (0, 2, 3, 6))
-        width, n = arguments[1], arguments[4]
-        places = [builder.extract_value(arguments[5], at) for at in range(signature.args[5].count)]
+        weights, found, values, sums = (_pointer(context, builder, signature, arguments, at) for at in (0, 1, 2, 5))
+        n = arguments[3]
+        places = [builder.extract_value(arguments[4], at) for at in range(signature.args[4].count)]
+        kind = ir.VectorType(weights.type.pointee, LANES).as_pointer()
+        size = weights.type.pointee.width // 8
 
         def add(totals, at):
             pair = builder.load(builder.gep(found, [at]))
             value = builder.load(builder.gep(values, [builder.lshr(pair, ir.Constant(_INT64, 32))]))
-            place = builder.and_(pair, ir.Constant(_INT64, 0xFFFFFFFF))
-            start = builder.gep(weights, [builder.mul(place, width)])
+            start = builder.gep(weights, [builder.and_(pair, ir.Constant(_INT64, 0xFFFFFFFF))])
             factor = _spread(builder, value)
-            products = (builder.fmul(lanes(builder.gep(start, [at])), factor) for at in places)
-            return tuple(builder.fadd(total, product) for total, product in zip(totals, products, strict=True))
+            loaded = (lanes(builder.gep(start, [at])) for at in places)
+            return tuple(_multiply_add(builder, x, factor, total) for total, x in zip(totals, loaded, strict=True))
 
         def lanes(place):
-            return builder.sitofp(_load(builder, builder.bitcast(place, _SHORTS.as_pointer()), 2), _FLOATS)
+            return builder.sitofp(_load(builder, builder.bitcast(place, kind), size), _FLOATS)
 
-        nothing = (ir.Constant(_FLOATS, None),) * len(places)
-        totals = _loop(builder, (ir.Constant(_INT64, 0), n), 2, nothing, add)
-        for total, place in zip(totals, places, strict=True):
-            _store(builder, total, builder.bitcast(builder.gep(sums, [place]), _FLOATS.as_pointer()))
+        sums = [builder.bitcast(builder.gep(sums, [place]), _FLOATS.as_pointer()) for place in places]
+        totals = _loop(builder, (ir.Constant(_INT64, 0), n), 2, tuple(_load(builder, place) for place in sums), add)
+        for total, place in zip(totals, sums, strict=True):
+            _store(builder, total, place)
         return context.get_dummy_value()
 
     return signature, generate

@@ -11,16 +11,16 @@ from tailwise.kernels.compilation import njit
 from tailwise.kernels.solvers.lanes import LANES, sum_lanes
 from tailwise.kernels.solvers.problems import LOGISTIC
 from tailwise.kernels.sparse.topk import push_any_order
-from tailwise.kernels.trees.chunks import BITMAP, count_bits, hash_feature
+from tailwise.kernels.trees.chunks import count_bits, hash_feature
+from tailwise.kernels.trees.layout import BITMAP, NARROW, PADDING
 
-_LOW = np.uint64(0xFFFFFFFF)
-_MAP_PAYS = 2
-"""Rows whose entries outnumber a node's features so many times are scored through a dense map of the features."""
-
-_TILE_PAYS = 4
-"""Rows whose entries outnumber a node's places so many times are scored with all children's weights side by side."""
-_ZEROS_A_WEIGHT, _LARGEST_TILE = 16, 1 << 21
-"""But not where that would be more zeros for each weight than a vector has lanes, or take more than 4 MB."""
+_LOW, _HIGH = np.uint64(0xFFFFFFFF), np.uint64(0xFFFFFFFF << 32)
+_FEW = np.uint64(1 << 31)
+_SPREADING_PAYS = 4
+"""Rows whose entries outnumber a node's places so many times find them in a table, which leads to weights of all
+children side by side at every place."""
+_ZEROS_A_BYTE, _LARGEST_TILE = 32, 1 << 22
+"""But not where that would take so many times the room of the weights, or more bytes than this."""
 
 
 class Search(NamedTuple):
@@ -34,146 +34,205 @@ class Search(NamedTuple):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _log_probability(margin, loss):
-    if loss == LOGISTIC:
-        return -np.log1p(np.exp(-margin)) if margin > 0 else margin - np.log1p(np.exp(margin))
-    short = max(np.float32(0), np.float32(1) - margin)
-    return -short * short
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _locate_in_table(table, x_indices, places):
-    """``places[j]``: the place of the row's j-th feature, counted from 1; 0 where the node lacks it."""
-    for j in range(x_indices.shape[0]):
-        places[j] = table[np.uint64(x_indices[j])]
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _locate_in_bitmap(words, ranks, x_indices, places):
-    """The same through a node's bitmap."""
-    one = np.uint64(1)
-    for j in range(x_indices.shape[0]):
+def _find_in_bitmap(words, ranks, x_indices, found):
+    """How many of the row's features the node has; of each, ``found`` is the place + 2³² × its number in the row."""
+    one, n = np.uint64(1), np.uint64(0)
+    for j in range(np.uint64(x_indices.shape[0])):
         feature = np.uint64(x_indices[j])
         word, bit = words[feature >> np.uint64(6)], feature & np.uint64(63)
-        before = np.uint64(ranks[feature >> np.uint64(6)]) + count_bits(word & ((one << bit) - one))
-        places[j] = ((word >> bit) & one) * (before + one)
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _locate_hashed(directory, features, bits, x_indices, places, ends):
-    """The same through a node's buckets; writes ``ends`` too."""
-    shift = np.uint64(32 - bits)
-    for j in range(x_indices.shape[0]):
-        bucket = hash_feature(x_indices[j]) >> shift
-        places[j] = directory[bucket]
-        ends[j] = directory[bucket + np.uint64(1)]
-        prefetch(features, np.uint64(places[j]))
-    for j in range(x_indices.shape[0]):
-        feature = x_indices[j]
-        place, last = np.uint64(places[j]), np.uint64(ends[j])
-        while place < last and features[place] != feature:
-            place += np.uint64(1)
-        places[j] = np.uint32(place + np.uint64(1)) if place < last else np.uint32(0)
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _keep_found(places, n_values, found):
-    """How many of the row's features the node has; of each, ``found`` is the place + 2³² × its number in the row."""
-    n = np.uint64(0)
-    for j in range(np.uint64(n_values)):
-        place = np.uint64(places[j])
-        found[n] = (place - np.uint64(1)) & _LOW | j << np.uint64(32)
-        n += np.uint64(place > 0)
+        place = np.uint64(ranks[feature >> np.uint64(6)]) + count_bits(word & ((one << bit) - one))
+        found[n] = place | j << np.uint64(32)
+        n += (word >> bit) & one
     return np.int64(n)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _add_runs(found, n, x_data, runs, children, weights, total):
-    """``total[child] = Σ x·w`` in the order of the row's features."""
-    for child in range(total.shape[0]):
-        total[child] = 0
+def _find_hashed(directory, features, bits, x_indices, found):
+    """The same through a node's buckets."""
+    shift = np.uint64(32 - bits)
+    for j in range(np.uint64(x_indices.shape[0])):
+        bucket = hash_feature(x_indices[j]) >> shift
+        first, last = np.uint64(directory[bucket]), np.uint64(directory[bucket + np.uint64(1)])
+        found[j] = first | last << np.uint64(32)
+        prefetch(features, first)
+    n = np.uint64(0)
+    for j in range(np.uint64(x_indices.shape[0])):
+        feature = x_indices[j]
+        place, last = found[j] & _LOW, found[j] >> np.uint64(32)
+        while place < last and features[place] != feature:
+            place += np.uint64(1)
+        found[n] = place | j << np.uint64(32)
+        n += np.uint64(place < last)
+    return np.int64(n)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _part_found(found, n, runs, n_children, weights, full):
+    """Where the weights of full places begin goes to ``full``, as in ``found``, where the other places stay.
+
+    Returns how many there are of both.
+    """
+    one, width = np.uint64(1), np.uint64(n_children)
+    if runs.shape[0] == 0:
+        for j in range(n):
+            full[j] = (found[j] & _LOW) * width | found[j] & _HIGH
+            prefetch(weights, full[j] & _LOW)
+        return n, 0
     for j in range(n):
         prefetch(runs, found[j] & _LOW)
+    n_full = n_few = np.uint64(0)
     for j in range(n):
-        first = np.uint64(runs[found[j] & _LOW])
-        prefetch(children, first)
+        pair = found[j]
+        first, last = np.uint64(runs[pair & _LOW]), np.uint64(runs[(pair & _LOW) + one])
         prefetch(weights, first)
+        is_full = np.uint64(last - first == width)
+        full[n_full], found[n_few] = first | pair & _HIGH, pair
+        n_full += is_full
+        n_few += one - is_full
+    return np.int64(n_full), np.int64(n_few)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _find_in_table(table, x_indices, full, few):
+    """As finding and parting, but ``few`` has where a place that is not full begins in the tile.
+
+    ``table`` has for every feature where its place begins, counted from 1, or 0; ``_FEW`` is added to those of a tile.
+    """
+    n_full = n_few = np.uint64(0)
+    for j in range(np.uint64(x_indices.shape[0])):
+        entry = np.uint64(table[np.uint64(x_indices[j])])
+        is_few = entry >> np.uint64(31)
+        full[n_full] = few[n_few] = ((entry & ~_FEW) - np.uint64(1)) | j << np.uint64(32)
+        n_full += np.uint64(entry > 0) - is_few
+        n_few += is_few
+    return np.int64(n_full), np.int64(n_few)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _list_features(words, features, listed):
+    """The feature of each place, from a bitmap or as ``features`` have it."""
+    for place in range(features.shape[0]):
+        listed[place] = features[place]
+    one, n = np.uint64(1), np.uint64(0)
+    for at in range(np.uint64(words.shape[0])):
+        word = words[at]
+        while word:
+            listed[n] = np.uint64(64) * at + count_bits((word - one) & ~word)
+            word &= word - one
+            n += one
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _spread(listed, runs, weights, n_children, table, tile):
+    """Fill ``table``, and ``tile`` with the weights of all children at the places that are not full."""
+    one, width, size = np.uint64(1), np.uint64(n_children), np.uint64(2 + (n_children > NARROW))
+    n_spread = np.uint64(0)
+    for place in range(np.uint64(listed.shape[0])):
+        feature = np.uint64(listed[place])
+        first, last = place * width, (place + one) * width
+        if runs.shape[0] > 0:
+            first, last = np.uint64(runs[place]), np.uint64(runs[place + one])
+        if last - first == width:
+            table[feature] = first + one
+            continue
+        table[feature] = n_spread + one | _FEW
+        for a in range(n_spread, n_spread + width):
+            tile[a] = 0
+        while first < last:
+            child = np.uint64(np.uint8(weights[first + one])) if n_children <= NARROW else _wide_child(weights, first)
+            tile[n_spread + child] = weights[first]
+            first += size
+        n_spread += width
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _add_full(weights, full, x_data, n, n_children, total):
+    """``total[child] += Σ x·w`` in the order of the row's features; all lanes of a last vector are written."""
+    for a in range(0, n_children, 4 * LANES):
+        b, c, d = a + LANES, a + 2 * LANES, a + 3 * LANES
+        if b >= n_children:
+            sum_lanes(weights, full, x_data, n, (a,), total)
+        elif c >= n_children:
+            sum_lanes(weights, full, x_data, n, (a, b), total)
+        else:
+            sum_lanes(weights, full, x_data, n, (a, b, c, d), total)
+
+
+@njit(nogil=True, cache=True, boundscheck=False, fastmath={"contract"})
+def _add_few(weights, runs, found, x_data, n, n_children, total):
+    """The same for places that are not full; rounded as vector instructions do."""
+    one, two = np.uint64(1), np.uint64(2)
     for j in range(n):
         place, value = found[j] & _LOW, x_data[found[j] >> np.uint64(32)]
-        for a in range(np.uint64(runs[place]), np.uint64(runs[place + np.uint64(1)])):
-            total[np.uint64(children[a])] += value * np.float32(weights[a])
+        entry, last = np.uint64(runs[place]), np.uint64(runs[place + one])
+        if n_children <= NARROW:
+            while entry < last:
+                total[np.uint64(np.uint8(weights[entry + one]))] += value * np.float32(weights[entry])
+                entry += two
+        else:
+            while entry < last:
+                total[_wide_child(weights, entry)] += value * np.float32(weights[entry])
+                entry += two + one
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _add_dense(found, n, x_data, weights, total):
-    """The same for a node whose places have the weights of all children."""
-    width = total.shape[0]
-    for j in range(n):
-        prefetch(weights, (found[j] & _LOW) * np.uint64(width))
-    last = width - LANES
-    if last < 0:
-        _add_narrow(found, n, x_data, weights, total)
-    elif last <= LANES:
-        # Lanes that two parts share come to the same in both.
-        sum_lanes(weights, width, found, x_data, n, (0, last), total)
+def _wide_child(weights, entry):
+    low, high = weights[entry + np.uint64(1)], weights[entry + np.uint64(2)]
+    return np.uint64(np.uint8(low)) | np.uint64(np.uint8(high)) << np.uint64(8)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _log_probabilities(total, scale, bias, loss, logs):
+    """``logs`` of edges with the sums ``total``."""
+    for child in range(np.uint64(logs.shape[0])):
+        logs[child] = total[child] * scale[child] + bias[child]
+    if loss == LOGISTIC:
+        for child in range(np.uint64(logs.shape[0])):
+            margin = logs[child]
+            logs[child] = -np.log1p(np.exp(-margin)) if margin > 0 else margin - np.log1p(np.exp(margin))
     else:
-        for a in range(0, width, 4 * LANES):
-            b, c, d = a + LANES, a + 2 * LANES, a + 3 * LANES
-            offsets = (min(a, last), min(b, last), min(c, last), min(d, last))
-            sum_lanes(weights, width, found, x_data, n, offsets, total)
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _add_narrow(found, n, x_data, weights, total):
-    """The same for fewer children than there are lanes."""
-    width = np.uint64(total.shape[0])
-    for child in range(width):
-        total[child] = 0
-    for j in range(n):
-        first, value = (found[j] & _LOW) * width, x_data[found[j] >> np.uint64(32)]
-        for child in range(width):
-            total[child] += value * np.float32(weights[first + child])
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _spread_runs(runs, children, weights, width, tile):
-    """``tile``: the weights of all children at each place."""
-    for a in range((runs.shape[0] - 1) * width):
-        tile[a] = 0
-    for place in range(runs.shape[0] - 1):
-        first = np.uint64(place * width)
-        for a in range(np.uint64(runs[place]), np.uint64(runs[place + 1])):
-            tile[first + np.uint64(children[a])] = weights[a]
+        for child in range(np.uint64(logs.shape[0])):
+            short = max(np.float32(0), np.float32(1) - logs[child])
+            logs[child] = -short * short
 
 
 class _Scratch(NamedTuple):
-    """What scoring a node writes besides its scores; but for the last, an entry for each of a row's features."""
+    """What scoring a node writes."""
 
-    places: np.ndarray
-    ends: np.ndarray
     found: np.ndarray
+    full: np.ndarray
+    """an entry for each of a row's features, as ``found``"""
+    total: np.ndarray
+    """a sum for each child"""
     tile: np.ndarray
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _score_level(chunks, loss, X, first_row, frontier, offsets, below, place_of):
+def _score_level(chunks, loss, X, first_row, frontier, offsets, below, table):
     """Log-probabilities of the edges below the frontier, into ``below`` at each pair's offset.
 
     The pairs (row, node) are visited node by node, so that a chunk comes from memory once for all its rows.
     """
     n_rows, width = frontier.shape
-    longest = 0
+    longest, widest = 0, 0
     for row in range(first_row, first_row + n_rows):
         longest = max(longest, X.indptr[row + 1] - X.indptr[row])
-    places, ends, found = np.empty(longest, np.uint32), np.empty(longest, np.uint32), np.empty(longest, np.uint64)
-    scratch = _Scratch(places, ends, found, np.empty(_LARGEST_TILE if n_rows > 1 else 0, np.int16))
+    for i in range(n_rows):
+        for j in range(width):
+            if frontier[i, j] >= 0:
+                widest = max(widest, chunks.first_edge[frontier[i, j] + 1] - chunks.first_edge[frontier[i, j]])
+    found, full = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
+    # Whatever number an entry has for its child, there is room for it.
+    room = PADDING + (NARROW if widest <= NARROW else NARROW * NARROW)
+    tile = np.empty(_LARGEST_TILE + room if n_rows > 1 else 0, np.int8)
+    scratch = _Scratch(found, full, np.empty(room, np.float32), tile)
     if n_rows == 1:
         mine = np.empty(1, np.int64)
         for j in range(width):
             if frontier[0, j] >= 0:
                 mine[0] = j
                 node = np.int64(frontier[0, j])
-                _score_node(chunks, loss, X, first_row, node, mine, offsets, below, place_of, scratch)
+                _score_node(chunks, loss, X, first_row, node, mine, offsets, below, table, scratch)
         return
     low, high = chunks.bits.shape[0], -1
     for i in range(n_rows):
@@ -202,58 +261,60 @@ def _score_level(chunks, loss, X, first_row, frontier, offsets, below, place_of)
     for node in range(low, high + 1):
         mine = pairs[begin[node - low] : begin[node - low + 1]]
         if mine.shape[0] > 0:
-            _score_node(chunks, loss, X, first_row, node, mine, offsets, below, place_of, scratch)
+            _score_node(chunks, loss, X, first_row, node, mine, offsets, below, table, scratch)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _score_node(chunks, loss, X, first_row, node, mine, offsets, below, place_of, scratch):
+def _score_node(chunks, loss, X, first_row, node, mine, offsets, below, table, scratch):
     """Log-probabilities of one node's edges for the pairs (row, place in the frontier) that have come to it."""
     width = offsets.shape[1]
     entries = 0
     for pair in mine:
         row = first_row + pair // width
         entries += X.indptr[row + 1] - X.indptr[row]
-    places = scratch.places
     bits = chunks.bits[node]
     words = chunks.words[chunks.first_word[node] : chunks.first_word[node + 1]]
     ranks = chunks.ranks[chunks.first_word[node] : chunks.first_word[node + 1]]
     directory = chunks.directory[chunks.first_bucket[node] : chunks.first_bucket[node + 1]]
     features = chunks.features[chunks.first_feature[node] : chunks.first_feature[node + 1]]
-    mapped = bits != BITMAP and mine.shape[0] > 1 and entries > _MAP_PAYS * features.shape[0]
-    if mapped:
-        for place in range(features.shape[0]):
-            place_of[np.uint64(features[place])] = place + 1
     runs = chunks.runs[chunks.first_run[node] : chunks.first_run[node + 1]]
-    children = chunks.children[chunks.first_child[node] : chunks.first_child[node + 1]]
     weights = chunks.weights[chunks.first_weight[node] : chunks.first_weight[node + 1]]
-    first_edge = chunks.first_edge[node]
-    n_children = chunks.first_edge[node + 1] - first_edge
-    size = (runs.shape[0] - 1) * n_children
-    if entries > _TILE_PAYS * runs.shape[0] > 0 and size <= min(_ZEROS_A_WEIGHT * weights.shape[0], _LARGEST_TILE):
-        _spread_runs(runs, children, weights, n_children, scratch.tile)
-        runs, weights = runs[:0], scratch.tile[:size]
+    first_edge, last_edge = chunks.first_edge[node], chunks.first_edge[node + 1]
+    n_children = last_edge - first_edge
+    scale, bias = chunks.scale[first_edge:last_edge], chunks.bias[first_edge:last_edge]
+    found, full, total, tile = scratch.found, scratch.full, scratch.total, scratch.tile
+    n_places = features.shape[0]
+    if words.shape[0] > 0:
+        n_places += np.int64(ranks[ranks.shape[0] - 1]) + np.int64(count_bits(words[words.shape[0] - 1]))
+    most = min(_ZEROS_A_BYTE * weights.shape[0], _LARGEST_TILE) if tile.shape[0] > 0 else 0
+    spread = entries > _SPREADING_PAYS * n_places > 0 and n_places * n_children <= most
+    listed = np.empty(n_places if spread else 0, np.int32)
+    if spread:
+        _list_features(words, features, listed)
+        _spread(listed, runs, weights, n_children, table, tile)
     for pair in mine:
         row = first_row + pair // width
         indices = X.indices[X.indptr[row] : X.indptr[row + 1]]
         data = X.data[X.indptr[row] : X.indptr[row + 1]]
-        if bits == BITMAP:
-            _locate_in_bitmap(words, ranks, indices, places)
-        elif mapped:
-            _locate_in_table(place_of, indices, places)
+        for child in range(np.uint64(n_children + PADDING)):
+            total[child] = 0
+        if spread:
+            n_full, n_few = _find_in_table(table, indices, full, found)
         else:
-            _locate_hashed(directory, features, bits, indices, places, scratch.ends)
-        total = below[offsets[pair // width, pair % width] :][:n_children]
-        n_found = _keep_found(places, data.shape[0], scratch.found)
-        if runs.shape[0] > 0:
-            _add_runs(scratch.found, n_found, data, runs, children, weights, total)
+            if bits == BITMAP:
+                n = _find_in_bitmap(words, ranks, indices, found)
+            else:
+                n = _find_hashed(directory, features, bits, indices, found)
+            n_full, n_few = _part_found(found, n, runs, n_children, weights, full)
+        _add_full(weights, full, data, n_full, n_children, total)
+        if spread:
+            _add_full(tile, found, data, n_few, n_children, total)
         else:
-            _add_dense(scratch.found, n_found, data, weights, total)
-        for child in range(n_children):
-            margin = total[child] * chunks.scale[first_edge + child] + chunks.bias[first_edge + child]
-            total[child] = _log_probability(margin, loss)
-    if mapped:
-        for place in range(features.shape[0]):
-            place_of[np.uint64(features[place])] = 0
+            _add_few(weights, runs, found, data, n_few, n_children, total)
+        first = offsets[pair // width, pair % width]
+        _log_probabilities(total, scale, bias, loss, below[first : first + n_children])
+    for feature in listed:
+        table[np.uint64(feature)] = 0
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -267,12 +328,12 @@ def _start_beam(n_rows, width, node, log):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _descend(chunks, search, X, first_row, frontier, logs, below, place_of):
+def _descend(chunks, search, X, first_row, frontier, logs, below, table):
     """One level down: ``(below, offsets, next frontier, its logs)``.
 
     ``frontier`` (n, width) are the nodes, -1 for none, that rows ``first_row``… of X have come to, ``logs`` their
     log-probabilities. ``below`` has the log-probabilities of the edges below ``frontier[i, j]`` from ``offsets[i, j]``
-    on; it is grown where it is too short. ``place_of`` (n_features,), or nothing for a single row, is zero.
+    on; it is grown where it is too short. ``table`` (n_features,), or nothing for a single row, is zero.
     """
     n_rows, width = frontier.shape
     offsets = np.empty((n_rows, width), np.int64)
@@ -288,9 +349,10 @@ def _descend(chunks, search, X, first_row, frontier, logs, below, place_of):
                     inner += chunks.target[edge] >= 0
         widest = max(widest, inner)
     below = grown(below, 0, size)
-    _score_level(chunks, search.loss, X, first_row, frontier, offsets, below, place_of)
-    next_frontier, next_logs = _start_beam(n_rows, min(widest, search.beam), -1, -np.inf)
-    if next_frontier.shape[1] > 0:
+    _score_level(chunks, search.loss, X, first_row, frontier, offsets, below, table)
+    next_frontier, next_logs = _start_beam(n_rows, min(widest, search.beam), np.int32(-1), -np.inf)
+    last = next_frontier.shape[1] - 1
+    if last >= 0:
         for i in range(n_rows):
             for j in range(width):
                 if frontier[i, j] >= 0:
@@ -299,7 +361,8 @@ def _descend(chunks, search, X, first_row, frontier, logs, below, place_of):
                         target = chunks.target[first_edge + child]
                         if target >= 0:
                             log = logs[i, j] + below[offsets[i, j] + child]
-                            push_any_order(next_frontier[i], next_logs[i], target, log)
+                            if log >= next_logs[i, last]:
+                                push_any_order(next_frontier[i], next_logs[i], target, log)
     return below, offsets, next_frontier, next_logs
 
 
@@ -321,7 +384,7 @@ def search_trees(chunks, search, X, n_features, block, labels, scores):
     first_row, last_row = block
     n_rows = last_row - first_row
     n_trees = chunks.roots.shape[0]
-    place_of = np.zeros(n_features if n_rows > 1 else 0, np.uint32)
+    table = np.zeros(n_features if n_rows > 1 else 0, np.uint32)
     found = _Found(np.empty(1024, np.int32), np.empty(1024, np.float32), np.empty(8 * (n_rows + 1), np.int64))
     n_found, n_levels, n_first = np.int64(0), np.int64(0), np.int64(0)
     below = np.empty(1024, np.float32)
@@ -329,7 +392,7 @@ def search_trees(chunks, search, X, n_features, block, labels, scores):
         frontier, logs = _start_beam(n_rows, 1, chunks.roots[tree], 0.0)
         while frontier.shape[1] > 0:
             below, offsets, next_frontier, next_logs = _descend(
-                chunks, search, X, first_row, frontier, logs, below, place_of
+                chunks, search, X, first_row, frontier, logs, below, table
             )
             room, place = n_found + max(below.shape[0], frontier.size), n_levels * (n_rows + 1)
             found = _Found(
@@ -384,44 +447,51 @@ def _merge_trees(n_rows, n_trees, n_levels, n_first, found, labels, scores):
     k = labels.shape[1]
     share = np.float32(1) / np.float32(n_trees)
     slack = np.float32(np.log(np.float64(n_trees)) + 1e-3)
-    own_labels, own_logs = np.empty(1024, np.int32), np.empty(1024, np.float32)
     slot_label, slot_sum = np.empty(64, np.int32), np.empty(64, np.float32)
     for i in range(n_rows):
         best, best_scores = labels[i], scores[i]
         _clear(best, best_scores)
-        n = 0
-        for level in range(n_levels):
-            place = level * (n_rows + 1) + i
-            begin, end = found.begin[place], found.begin[place + 1]
-            own_labels, own_logs = grown(own_labels, n, n + end - begin), grown(own_logs, n, n + end - begin)
+        for level in range(n_first):
+            begin, end = _of_row(found, level, i, n_rows)
             for a in range(begin, end):
-                own_labels[n], own_logs[n] = found.labels[a], found.logs[a]
-                if level < n_first:
+                if found.logs[a] >= best_scores[k - 1]:
                     push_any_order(best, best_scores, found.labels[a], found.logs[a])
-                n += 1
         bar = best_scores[k - 1] - slack
         _clear(best, best_scores)
         hopeful = 0
-        for a in range(n):
-            hopeful += own_logs[a] >= bar
+        for level in range(n_levels):
+            begin, end = _of_row(found, level, i, n_rows)
+            for a in range(begin, end):
+                hopeful += found.logs[a] >= bar
         bits = 4
         while (1 << bits) < 2 * hopeful:
             bits += 1
         slot_label, slot_sum = grown(slot_label, 0, 1 << bits), grown(slot_sum, 0, 1 << bits)
         for slot in range(1 << bits):
             slot_label[slot] = -1
-        for a in range(n):
-            if own_logs[a] >= bar:
-                slot = _slot_of(own_labels[a], slot_label, bits)
-                slot_label[slot] = own_labels[a]
-                slot_sum[slot] = 0
-        for a in range(n):
-            slot = _slot_of(own_labels[a], slot_label, bits)
-            if slot_label[slot] >= 0:
-                slot_sum[slot] += np.exp(own_logs[a])
+        for level in range(n_levels):
+            begin, end = _of_row(found, level, i, n_rows)
+            for a in range(begin, end):
+                if found.logs[a] >= bar:
+                    slot = _slot_of(found.labels[a], slot_label, bits)
+                    slot_label[slot] = found.labels[a]
+                    slot_sum[slot] = 0
+        for level in range(n_levels):
+            begin, end = _of_row(found, level, i, n_rows)
+            for a in range(begin, end):
+                slot = _slot_of(found.labels[a], slot_label, bits)
+                if slot_label[slot] >= 0:
+                    slot_sum[slot] += np.exp(found.logs[a])
         for slot in range(1 << bits):
-            if slot_label[slot] >= 0:
+            if slot_label[slot] >= 0 and slot_sum[slot] * share >= best_scores[k - 1]:
                 push_any_order(best, best_scores, slot_label[slot], slot_sum[slot] * share)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _of_row(found, level, i, n_rows):
+    """Where what a row found at a level begins and ends."""
+    place = np.uint64(level * (n_rows + 1) + i)
+    return np.uint64(found.begin[place]), np.uint64(found.begin[place + np.uint64(1)])
 
 
 @njit(nogil=True, cache=True, boundscheck=False)

@@ -1,96 +1,19 @@
-"""How the weights of label trees are stored: all children of a node together, feature by feature.
-
-A node's *chunk* holds the features that any of its children uses. One look-up of a row's feature then serves all
-children (PECOS calls this masked sparse chunk multiplication). Each part is kept in one of two forms, the index in
-whichever takes less room, the weights side by side where that takes at most twice the room of runs, for vector
-instructions add them in a fraction of the time:
-
-- the index, from a feature to its *place* in the chunk: a bit for every feature of X, with the number of bits set
-  before each word, so that a look-up counts bits and never branches; or, for nodes of few features, buckets of a
-  multiplicative hash with a directory of 2^bits + 1 starts;
-- the weights of a place: one of every child, or a run of (child, weight).
-
-Weights are 16-bit integers times a scale of the edge: an error of at most 1/65,534 of the edge's largest weight.
-"""
+"""Packing the weights of a node as :mod:`tailwise.kernels.trees.layout` says, and finding features there."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
 from tailwise.kernels.compilation import njit
+from tailwise.kernels.trees.layout import BITMAP, FULL_FROM, FULL_SCALE, NARROW, PADDING, Chunk, Chunks
 
-FULL_SCALE = 32767
-BITMAP = 255
-"""In place of ``bits``: the index is a bitmap."""
+__all__ = ["BITMAP", "Chunk", "Chunks", "count_bits", "hash_feature", "pack_chunk"]
 
-_DENSE_ROOM = 2
-"""One of every child may take so many times the room of runs."""
 _HASH = np.uint64(2654435769)
 _WORD = np.uint64(0xFFFFFFFF)
-
-
-class Chunks(NamedTuple):
-    """Every node of every tree of a model; :class:`tailwise.trees.structure.LabelTree` explains the shape.
-
-    ``first_…[v] : first_…[v + 1]`` is what belongs to node v.
-    """
-
-    roots: np.ndarray
-    """(n_trees,) int32"""
-    first_edge: np.ndarray
-    """(n_nodes + 1,) int32"""
-    target: np.ndarray
-    """(n_edges,) int32: a node, or ~label"""
-    bias: np.ndarray
-    """(n_edges,) float32"""
-    scale: np.ndarray
-    """(n_edges,) float32"""
-    bits: np.ndarray
-    """(n_nodes,) uint8"""
-    first_word: np.ndarray
-    """(n_nodes + 1,) int64 into ``words`` and ``ranks``"""
-    words: np.ndarray
-    """uint64: bit f % 64 of a bitmap node's word f // 64 tells whether feature f has a place"""
-    ranks: np.ndarray
-    """uint32: how many places come before each word"""
-    first_bucket: np.ndarray
-    """(n_nodes + 1,) int64 into ``directory``"""
-    directory: np.ndarray
-    """uint32: where each bucket of a hashed node starts among its features"""
-    first_feature: np.ndarray
-    """(n_nodes + 1,) int64 into ``features``"""
-    features: np.ndarray
-    """int32: the feature of each place of a hashed node"""
-    first_run: np.ndarray
-    """(n_nodes + 1,) int64 into ``runs``"""
-    runs: np.ndarray
-    """uint32: where each place's run starts, and where the last ends; nothing where each place has every child"""
-    first_child: np.ndarray
-    """(n_nodes + 1,) int64 into ``children``"""
-    children: np.ndarray
-    """uint16: the edges of a run, counted from the node's first"""
-    first_weight: np.ndarray
-    """(n_nodes + 1,) int64 into ``weights``"""
-    weights: np.ndarray
-    """int16"""
-
-
-class Chunk(NamedTuple):
-    """What :class:`Chunks` has of one node: the same names and types."""
-
-    scale: np.ndarray
-    bits: int
-    words: np.ndarray
-    ranks: np.ndarray
-    directory: np.ndarray
-    features: np.ndarray
-    runs: np.ndarray
-    children: np.ndarray
-    weights: np.ndarray
+_MOST_BYTES = (1 << 32) - PADDING
 
 
 @intrinsic
@@ -132,32 +55,34 @@ def pack_chunk(solved, scratch):
             count[feature] += 1
         scale[child] = largest / np.float32(FULL_SCALE)
     bits, words, ranks, directory, own_features = _index(touched[:n_places], count.shape[0])
-    dense = 2 * n_places * n_children <= _DENSE_ROOM * (4 * solved.indptr[n_children] + 4 * (n_places + 1))
-    runs = np.zeros(0 if dense else n_places + 1, np.uint32)
-    children = np.empty(0 if dense else solved.indptr[n_children], np.uint16)
-    weights = np.zeros(n_places * n_children if dense else solved.indptr[n_children], np.int16)
+    entry = 2 + (n_children > NARROW)
+    runs = np.zeros(n_places + 1, np.uint32)
+    size = 0
     for place in range(n_places):
         feature = np.uint64(own_features[place])
-        if dense:
-            at[feature] = place * n_children
-        else:
-            at[feature] = runs[place]
-            runs[place + 1] = runs[place] + np.uint32(count[feature])
+        at[feature] = size
+        size += n_children if count[feature] * FULL_FROM >= n_children else count[feature] * entry
+        runs[place + 1] = size
+    if size > _MOST_BYTES:
+        raise ValueError("the weights of a node take more than 4 GB: give it fewer children")
+    weights = np.zeros(size + PADDING if n_places else 0, np.int8)
     for child in range(n_children):
         inverse = 1 / scale[child] if scale[child] > 0 else np.float32(0)
         for a in range(solved.indptr[child], solved.indptr[child + 1]):
             feature = np.uint64(solved.features[a])
-            weight = np.int16(np.rint(solved.values[a] * inverse))
-            if dense:
+            weight = np.int8(np.rint(solved.values[a] * inverse))
+            if count[feature] * FULL_FROM >= n_children:
                 weights[at[feature] + child] = weight
             else:
-                weights[at[feature]] = weight
-                children[at[feature]] = child
-                at[feature] += 1
+                weights[at[feature]], weights[at[feature] + 1] = weight, child & 255
+                if entry > 2:
+                    weights[at[feature] + 2] = child >> 8
+                at[feature] += entry
     for place in range(n_places):
         count[own_features[place]] = at[own_features[place]] = 0
     features_kept = own_features[: 0 if bits == BITMAP else n_places]
-    return Chunk(scale, bits, words, ranks, directory, features_kept, runs, children, weights)
+    runs_kept = runs[: 0 if size == n_places * n_children else n_places + 1]
+    return Chunk(scale, bits, words, ranks, directory, features_kept, runs_kept, weights)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
