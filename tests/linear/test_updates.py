@@ -203,3 +203,19 @@ def test_negatives_make_up_for_new_positives_so_that_the_bias_stays():
     assert bias == np.float32(-1.3)
     np.testing.assert_allclose(own.alphas, [0.6, 0.3, 0.6], rtol=1e-5)
     np.testing.assert_allclose(weights, [0.3, -0.3], rtol=1e-5)
+
+
+def test_both_sides_of_a_label_are_as_large_as_is_best_after_one_sweep(monkeypatch):
+    X, Y = make_rows(120, 30, 8)
+    old, new = (X[:100], Y[:100]), (X[100:], Y[100:])
+    monkeypatch.setattr(one_vs_rest, "GOING_ON", {"max_sweeps": 1})
+    model = DiSMEC(C_decay=0.0, normalize=False, prune=0.0, random_state=0).fit(*old).update(*new, known=old)
+    rows = X.toarray().astype(np.float64)
+    for label in range(2, 8):  # label 0 is on no row, label 1 on every row
+        support = model.dual_.of(np.array([label]))
+        z = np.where(Y[:, [label]].toarray().ravel() > 0, 1.0, -1.0)[support.positions]
+        alphas = np.abs(support.values.astype(np.float64))
+        own = rows[support.positions]
+        gradient = z * (own @ (own.T @ (alphas * z)) - 1 + (alphas * z).sum()) - 1 + alphas / 2
+        for side in (z > 0, z < 0):
+            assert abs((alphas * gradient)[side].sum()) < 5e-3 * alphas[side].sum()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -158,16 +159,16 @@ class OneVsRest(LinearModel):
         is_new = np.append(np.isneginf(self.bias_), np.ones(n_labels - self.bias_.size, bool))
         touched = np.zeros(n_labels, bool)
         touched[change.touched] = True
-        rounds = rounds_to_go(change.fresh.size, change.n_known)
 
-        def go_on(block: np.ndarray, own: Labels) -> Weights:
+        def go_on(block: np.ndarray, own: Labels, rounds: int) -> Weights:
             standing = Standing(dual.of(block), rounds)
             return self._solve(problem.rows, own, problem.seed, problem.prepared, standing)
 
         store = _Store(change.X.shape, n_labels)
         description = f"Updating {type(self).__name__}"
-        self._solve_labels(problem, np.flatnonzero(has_rows & is_new), store, description)
-        self._solve_labels(problem, np.flatnonzero(touched & ~is_new), store, description, go_on)
+        for labels, growth in ((has_rows & is_new, change.n_known), (touched & ~is_new, change.fresh.size)):
+            solve = partial(go_on, rounds=rounds_to_go(growth, change.n_known))
+            self._solve_labels(problem, np.flatnonzero(labels), store, description, solve)
         kept = np.flatnonzero(has_rows & ~is_new & ~touched)
         self.weights_, self.bias_, self.dual_ = store.finish_beside(kept, self.weights_, self.bias_, dual)
         return int(has_rows.sum()) - kept.size

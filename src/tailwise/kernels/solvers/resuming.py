@@ -2,7 +2,8 @@
 
 The problem is that of :mod:`tailwise.kernels.solvers.svm`. A label's state is its support vectors with their α, from
 which weights and bias follow. Thirty-two labels at a time are restored and look at rows together, by weights of eight
-bits; what the look finds out of balance, and nothing else, is visited, the most urgent rows first.
+bits; what the look finds out of balance, and nothing else, is visited. After every sweep the α of all positives, and
+those of all negatives, are made larger or smaller together, which a sweep does slowly and two numbers do at once.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from tailwise.kernels.solvers.sweeps import _AHEAD, _FAST, WorkingSet, _add, _as
 _NEWCOMERS = 64
 """Rows that may join a label after a look, those of the largest losses; or a share of its rows, if that is more."""
 _SHARE = 0.3
-_SWEEPS_BEFORE = 2
-"""Over the new positives of a label, before it looks at all rows: what is like them then shows."""
 _BINS = 256
 _BINS_A_UNIT = 64
-_LEAST = 0.05
-"""Of ``tol``: a row whose gradient is off by less is not worth the step."""
+_LEAST = 0.1
+"""Of ``tol``: a row whose gradient is off by less is not worth a step, nor another one if its α moved by less."""
+_FURTHEST = 2
+"""A common factor on α, or its inverse, that is larger is not trusted."""
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -35,10 +36,11 @@ def resume_svm(rows, labels, standing, options):
     A label holds its positives and its support vectors; a row that has changed sides begins with α = 0. New positives
     get their α first, and all negatives make up for them together, by one factor. Then in turn a look at all rows, from
     which negatives with a loss join, and up to ``options.max_sweeps`` sweeps over what is out of balance:
-    ``standing.rounds`` times at most. Inputs are only read; a label's result does not depend on the others.
+    ``standing.rounds`` times at most. A label without support vectors is a new one, and begins in the same way. Inputs
+    are only read; a label's result does not depend on the others.
     """
     n_labels, n_features, n_rows = labels.indptr.shape[0] - 1, rows.features.shape[0], rows.squares.shape[0]
-    least, floor = np.float32(_LEAST * options.tol), np.float32(options.tol - 1)
+    floor = np.float32(options.tol - 1)
     side_by_side = zero_lanes(n_features)
     weights = np.zeros((HALF_LANES, n_features), np.float32)
     unsoft = np.zeros((HALF_LANES, n_features if options.l1 > 0 else 0), np.float32)
@@ -47,7 +49,7 @@ def resume_svm(rows, labels, standing, options):
     hits, n_hits = np.empty((HALF_LANES, n_rows), np.int32), np.zeros(HALF_LANES, np.int64)
     size, against = np.zeros(HALF_LANES, np.int64), np.zeros(n_features, np.float32)
     sets = _make_sets(HALF_LANES, 1024)
-    urgency, order = np.empty((2, n_rows), np.float32), np.empty((2, n_rows), np.int32)
+    off, before, order = np.empty(n_rows, np.float32), np.empty(n_rows, np.float32), np.empty(n_rows, np.int32)
     begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
     bias = np.zeros(n_labels + HALF_LANES, np.float32)
     features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
@@ -62,11 +64,10 @@ def resume_svm(rows, labels, standing, options):
             size[lane] = _gather(rows, labels, standing.support, label, lane, sets, member)
             own = _view(sets, lane, size[lane])
             bias[label] = _restore(rows, own, weights[lane], against, unsoft[lane], options)
-            if _new_positives(own, urgency[0]):
-                effort = (_SWEEPS_BEFORE, least)
-                _sweep_urgent(
-                    rows, own, weights[lane], unsoft[lane], bias[label], urgency, order, effort, _fixed(options)
-                )
+            n_new = _new_positives(own, order)
+            if n_new > 0:
+                bars = (np.inf, -np.inf, bias[label], np.float32(0))
+                _sweep(rows, rows.indptr, own, order, n_new, weights[lane], unsoft[lane], _fixed(options), bars)
                 bias[label] = _balance(own, weights[lane], against, bias[label], options)
         for _ in range(standing.rounds):
             pending = False
@@ -79,10 +80,9 @@ def resume_svm(rows, labels, standing, options):
                 for n in range(came.shape[0]):
                     member[came[n]] |= np.uint32(1 << lane)
                 own = _view(sets, lane, size[lane])
-                _out_of_balance(own, scores, lane, options, urgency[0])
-                effort = (options.max_sweeps, least)
-                bias[label], sweeps = _sweep_urgent(
-                    rows, own, weights[lane], unsoft[lane], bias[label], urgency, order, effort, options
+                _out_of_balance(own, scores, lane, options, off)
+                bias[label], sweeps = _sweep_some(
+                    rows, own, weights[lane], unsoft[lane], against, bias[label], off, before, order, options
                 )
                 pending |= sweeps > 0
             if not pending:
@@ -102,72 +102,91 @@ def resume_svm(rows, labels, standing, options):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _sweep_urgent(rows, own, weights, unsoft, bias, urgency, order, effort, options):
-    """Visit the members of a set that are out of balance, the most urgent first; returns the bias, and how many times.
+def _sweep_some(rows, own, weights, unsoft, positive, bias, off, before, order, options):
+    """Visit the members of a set that are out of balance, in another order each time; returns the bias, and how often.
 
-    ``urgency[0]`` tells by how much the gradient of each is off; then it is what the last visit changed of its α. A
-    member that changed by no more than ``effort[1]`` is not visited again. Within a step of urgency the order is
-    another one in every sweep, for descent in a fixed order is slow. α, ``weights``, ``unsoft``, ``urgency`` and
-    ``order`` are written.
+    ``off`` tells by how much the gradient of each is off; then it is what the last visit changed of its α. Descent in a
+    fixed order is slow, and where the rows that are furthest off come first, these bear what all should share. α,
+    ``weights``, ``unsoft``, ``positive``, ``off``, ``before`` and ``order`` are written.
     """
-    sweeps, least = effort
     size = own.rows.shape[0]
     state = shuffle_state(options.seed)
-    for number in range(sweeps):
-        n_some, state = _most_urgent_first(urgency[0, :size], least, order, state)
+    least = np.float32(_LEAST * options.tol)
+    for number in range(options.max_sweeps):
+        n_some = 0
+        for n in range(size):
+            order[n_some] = n
+            n_some += off[n] > least
+            before[n] = own.alphas[n]
         if n_some == 0:
             return bias, number
-        for n in range(size):
-            urgency[1, n] = own.alphas[n]
+        state = shuffle(order, n_some, state)
         bars = (np.inf, -np.inf, bias, least)
-        _, _, _, bias = _sweep(rows, rows.indptr, own, order[0], n_some, weights, unsoft, options, bars)
+        _, _, _, bias = _sweep(rows, rows.indptr, own, order, n_some, weights, unsoft, options, bars)
         for n in range(size):
-            urgency[0, n] = abs(own.alphas[n] - urgency[1, n])
-    return bias, sweeps
+            off[n] = abs(own.alphas[n] - before[n])
+        if options.loss == SQUARED_HINGE and options.l1 == 0:
+            bias = _scale_sides(rows, own, weights, positive, bias, options)
+    return bias, options.max_sweeps
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
-def _most_urgent_first(urgency, least, order, state):
-    """Into ``order[0]`` the places of ``urgency`` above ``least``, in steps of 1/64 from the top, mixed within a step.
+@njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
+def _scale_sides(rows, own, weights, positive, bias, options):
+    """Multiply the α of all positives, and those of all negatives, by the two factors of the least dual objective.
 
-    Returns how many, and the next state of the random order; writes ``order[1]``.
+    Of the squared hinge without L1; α, ``weights`` and ``positive``, what positives have part in them, are written.
+    Returns the bias.
     """
-    n_some = 0
-    for n in range(urgency.shape[0]):
-        order[1, n_some] = n
-        n_some += urgency[n] > least
-    state = shuffle(order[1], n_some, state)
-    ends = np.zeros(_BINS, np.int64)
-    for n in range(n_some):
-        ends[_bin_from_top(urgency[order[1, n]])] += 1
-    for n in range(1, _BINS):
-        ends[n] += ends[n - 1]
-    for n in range(n_some):
-        bin_ = _bin_from_top(urgency[order[1, n]])
-        ends[bin_] -= 1
-        order[0, ends[bin_]] = order[1, n]
-    return n_some, state
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _bin_from_top(urgency):
-    return _BINS - 1 - min(np.int64(urgency * _BINS_A_UNIT), _BINS - 1)
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _new_positives(own, urgency):
-    """Positives without α are urgent, and nothing else; returns whether there are any."""
-    found = False
+    scale_squared, centre = np.float32(options.bias_scale * options.bias_scale), np.float32(options.bias_centre)
+    positive[:] = 0
+    total, total_against = np.float32(0), np.float32(0)
+    pp, pn, nn = np.float32(0), np.float32(0), np.float32(0)
     for n in range(own.rows.shape[0]):
-        is_new = own.costs[n] > 0 and own.alphas[n] == 0
-        urgency[n] = is_new
-        found |= is_new
-    return found
+        row, cost, alpha = own.rows[n], own.costs[n], own.alphas[n]
+        square = np.float32(0.5) / abs(cost) * alpha * alpha
+        if cost > 0:
+            total += alpha
+            pp += square
+            _add(positive, rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1], alpha)
+        else:
+            total_against += alpha
+            nn += square
+    for feature in range(weights.shape[0]):
+        negative = weights[feature] - positive[feature]
+        pp += positive[feature] * positive[feature]
+        pn += positive[feature] * negative
+        nn += negative * negative
+    pp += scale_squared * total * total
+    pn -= scale_squared * total * total_against
+    nn += scale_squared * total_against * total_against
+    gain, gain_against = total * (1 - centre), total_against * (1 + centre)
+    determinant = pp * nn - pn * pn
+    if determinant <= np.float32(1e-6) * pp * nn:
+        return bias
+    factor = (gain * nn - gain_against * pn) / determinant
+    factor_against = (gain_against * pp - gain * pn) / determinant
+    if not 1 / _FURTHEST < min(factor, factor_against) <= max(factor, factor_against) < _FURTHEST:
+        return bias
+    for n in range(own.rows.shape[0]):
+        own.alphas[n] *= factor if own.costs[n] > 0 else factor_against
+    for feature in range(weights.shape[0]):
+        weights[feature] = factor_against * weights[feature] + (factor - factor_against) * positive[feature]
+    return centre + scale_squared * (factor * total - factor_against * total_against)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _out_of_balance(own, scores, lane, options, urgency):
-    """By how much the gradient of each member is off, by the scores of its row; writes ``urgency``."""
+def _new_positives(own, order):
+    """Into ``order`` the places of positives without α; returns how many."""
+    n_new = 0
+    for n in range(own.rows.shape[0]):
+        order[n_new] = n
+        n_new += (own.costs[n] > 0) & (own.alphas[n] == 0)
+    return n_new
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _out_of_balance(own, scores, lane, options, off):
+    """By how much the gradient of each member is off, by the scores of its row; writes ``off``."""
     for n in range(own.rows.shape[0]):
         cost, alpha = own.costs[n], own.alphas[n]
         score = scores[np.uint64(own.rows[n]), np.uint64(lane)]
@@ -180,7 +199,7 @@ def _out_of_balance(own, scores, lane, options, urgency):
             gradient = min(gradient, np.float32(0))
         elif alpha >= upper:
             gradient = max(gradient, np.float32(0))
-        urgency[n] = abs(gradient)
+        off[n] = abs(gradient)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
