@@ -48,11 +48,11 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
     """A model that names the best labels of each row.
 
     A subclass writes ``_fit(X, Y, weight)``, whose weight is None where every row counts once, and
-    ``_predict_topk(X, k)``, and ``_see_rows``, ``_explain``, ``_label_weights`` and ``_update`` where it has an answer.
-    All get checked input (canonical float32 CSR, ``1 <= k <= n_labels_``) and
-    see rows as ``_see_rows`` says. Parameters are set in ``__init__``, constrained by ``_parameters`` and never changed
-    by ``fit``; what ``fit`` learns ends in ``_`` and is what ``save`` keeps. The same ``random_state`` gives the same
-    bits for every ``n_jobs``. Nothing is ever densified to rows × labels.
+    ``_predict_topk(X, k)``, and ``_see_rows``, ``_explain``, ``_label_weights``, ``_update`` and ``_fit_part`` where it
+    has an answer. All get checked input (canonical float32 CSR, ``1 <= k <= n_labels_``) and see rows as ``_see_rows``
+    says. Parameters are set in ``__init__``, constrained by ``_parameters`` and never changed by ``fit``; what ``fit``
+    learns ends in ``_`` and is what ``save`` keeps. The same ``random_state`` gives the same bits for every ``n_jobs``.
+    Nothing is ever densified to rows × labels.
     """
 
     _parameters: ClassVar[dict[str, Constraint]] = {}
