@@ -172,6 +172,18 @@ class ModelContract:
         np.testing.assert_array_equal(found.label_counts_, expected.label_counts_)
         assert_same_bits(found.predict_topk(X), expected.predict_topk(X))
 
+    def test_a_part_of_its_rows_is_all_that_a_part_knows(self, rows, fitted):
+        X, Y = rows
+        kept = np.flatnonzero(np.arange(X.shape[0]) % 4)
+        before = fitted.predict_topk(X)
+        part = fitted.fit_part(X[kept], Y[kept], kept)
+        assert repr(part) == repr(fitted)
+        np.testing.assert_array_equal(part.label_counts_, np.asarray(Y[kept].sum(axis=0)).ravel())
+        top = part.predict_topk(X[::4])
+        assert_valid_topk(top, X[::4].shape[0], 5, Y.shape[1])
+        assert 0 not in top.labels, "label 0 has no row"
+        assert_same_bits(fitted.predict_topk(X), before)
+
     def test_a_row_may_count_more_than_others(self, rows):
         X, Y = rows
         weight = np.random.default_rng(0).uniform(0.5, 3, X.shape[0])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from copy import copy
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from tailwise import persistence
 from tailwise.assigning import Rule
@@ -47,11 +48,11 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
     """A model that names the best labels of each row.
 
     A subclass writes ``_fit(X, Y, weight)``, whose weight is None where every row counts once, and
-    ``_predict_topk(X, k)``, and ``_see_rows``, ``_explain``, ``_label_weights`` and ``_update`` where it has an answer.
-    All get checked input (canonical float32 CSR, ``1 <= k <= n_labels_``) and
-    see rows as ``_see_rows`` says. Parameters are set in ``__init__``, constrained by ``_parameters`` and never changed
-    by ``fit``; what ``fit`` learns ends in ``_`` and is what ``save`` keeps. The same ``random_state`` gives the same
-    bits for every ``n_jobs``. Nothing is ever densified to rows × labels.
+    ``_predict_topk(X, k)``, and ``_see_rows``, ``_explain``, ``_label_weights``, ``_update`` and ``_fit_part`` where it
+    has an answer. All get checked input (canonical float32 CSR, ``1 <= k <= n_labels_``) and see rows as ``_see_rows``
+    says. Parameters are set in ``__init__``, constrained by ``_parameters`` and never changed by ``fit``; what ``fit``
+    learns ends in ``_`` and is what ``save`` keeps. The same ``random_state`` gives the same bits for every ``n_jobs``.
+    Nothing is ever densified to rows × labels.
     """
 
     _parameters: ClassVar[dict[str, Constraint]] = {}
@@ -71,6 +72,21 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
         ``sample_weight`` (n_samples,) is how often a row counts: 0 leaves it out, 2 counts it twice in all that is
         summed over rows. Counts of labels, propensities and validation rows do not weigh.
         """
+        return self._fit_by(self._fit, X, Y, sample_weight)
+
+    def fit_part(self, X: Any, Y: Any, rows: np.ndarray, sample_weight: Any = None) -> Self:
+        """A clone, fitted on ``X`` and ``Y``: the training rows of this model that ``rows`` (n,), ascending, numbers.
+
+        What the others taught is gone, but the clone may begin where this model stands, and then takes less than
+        ``fit``. Only the rule of ``predict`` is that of all rows.
+        """
+        self._check_is_fitted()
+        new = clone(self)
+        new._fit_by(lambda *part: new._fit_part(self, rows, *part), X, Y, sample_weight, self.rule_)
+        return new
+
+    def _fit_by(self, learn: Callable[..., None], X: Any, Y: Any, sample_weight: Any, rule: Rule | None = None) -> Self:
+        """Check, and have ``learn(X, Y, weight)`` learn from, rows as they are seen; whole or not at all."""
         check_parameters(self)
         names = feature_names(X)
         X = check_features(X, owner=type(self).__name__)
@@ -81,7 +97,7 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
             warnings.warn(
                 f"no row of Y has a label: {type(self).__name__} has nothing to learn from, and what it predicts will "
                 "say nothing about rows; check how Y was made",
-                stacklevel=2,
+                stacklevel=3,
             )
         before = dict(self.__dict__)
         try:
@@ -94,8 +110,8 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
             with job_of_run(self, "fit", X=X, Y=Y, sample_weight=weight):
                 self.rows_ = self._see_rows(X)
                 seen = self.rows_(X)
-                self._fit(seen, Y, weight)
-                self.rule_ = self._learn_rule(seen, Y)
+                learn(seen, Y, weight)
+                self.rule_ = self._learn_rule(seen, Y) if rule is None else rule
         except BaseException:
             # Ctrl-C or an error leaves what was there: an unfitted model, or the old fit.
             self.__dict__.clear()
@@ -249,6 +265,15 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
     @abstractmethod
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         """Learn from checked input; set attributes that end in ``_``. Row i counts ``weight[i]`` > 0 times, or once."""
+
+    def _fit_part(
+        self, whole: Self, rows: np.ndarray, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None
+    ) -> None:
+        """As ``_fit``; where that helps, from what ``whole`` is, a fitted model of the same parameters.
+
+        X has those of its training rows that ``rows`` numbers.
+        """
+        self._fit(X, Y, weight)
 
     def _check_updates(self) -> None:
         """Refuse an update that this model, or one that it is made of, cannot do; said before any work."""

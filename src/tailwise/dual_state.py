@@ -48,6 +48,20 @@ class DualState(NamedTuple):
         indptr, take = spread(self.indptr[old], counts)
         return Support(indptr, self.rows[take].astype(np.int32), self.values[take].astype(np.float32))
 
+    def among(self, rows: np.ndarray) -> DualState:
+        """The support vectors that are among ``rows`` (n,), ascending, which are numbered anew.
+
+        >>> state = DualState(3, np.array([0, 1, 3]), np.array([1, 0, 2], np.uint16), np.ones(3, np.float16))
+        >>> state.among(np.array([0, 2]))[1:3]
+        (array([0, 0, 2]), array([0, 1], dtype=uint16))
+        """
+        number = np.full(self.n_rows, -1, np.int32)
+        number[rows] = np.arange(rows.size)
+        found = number[self.rows]
+        there = found >= 0
+        indptr = np.append(0, np.cumsum(there))[self.indptr]
+        return DualState(rows.size, indptr, found[there].astype(_row_type(rows.size)), self.values[there])
+
     def check(self, n_labels: int) -> None:
         """Refuse what no model of this many labels keeps."""
         check_that(type(self.n_rows) is int and self.n_rows > 0, f"dual_.n_rows is {self.n_rows!r}")

@@ -7,10 +7,11 @@ from naive import metrics as naive_metrics
 from naive import sparse as naive_sparse
 from naive import tail as naive_tail
 from naive.twins import Twin
+from scipy import sparse
 from strategies import generators, label_rows, rows_and_labels, sparse_rows
 
 from tailwise.kernels import metrics
-from tailwise.kernels.networks import embedding, ranknet, warp
+from tailwise.kernels.networks import embedding, linear_block, ranknet, warp
 from tailwise.kernels.sparse.csr import csr_parts
 
 
@@ -138,6 +139,20 @@ def epochs(draw):
 
 
 @st.composite
+def linear_epochs(draw):
+    Y = draw(label_rows())
+    rng, (n, n_labels) = draw(generators()), Y.shape
+    scores = rng.random(Y.shape) * (rng.random(Y.shape) < 0.5)
+    counts = np.maximum(Y.toarray().sum(axis=0), rng.integers(0, 2, n_labels)).astype(np.float64)
+    order = np.array(draw(st.lists(st.integers(0, n - 1), max_size=6)), np.int64)
+    options = ranknet.TrainingOptions(0.01, 0.3, 2.0, draw(st.sampled_from([1, 3, 40])), draw(st.booleans()))
+    weight, state = rng.uniform(0.1, 3, n).astype(np.float32), np.array([rng.integers(2**63)], np.uint64)
+    parts = csr_parts(sparse.csr_array(scores.astype(np.float32))), csr_parts(Y)
+    W, memory = normal(rng, n_labels, n_labels), np.full((n_labels, n_labels), 0.1, np.float32)
+    return *parts, counts, weight, order, state, W, memory, options
+
+
+@st.composite
 def warp_passes(draw):
     X, Y = draw(rows_and_labels((1, 8), (1, 6), (1, 6), signed=True))
     rng, dim = draw(generators()), draw(st.integers(1, 5))
@@ -170,5 +185,8 @@ TWINS = {
     ),
     ranknet.apply_blocks: Twin(naive_tail.apply_blocks, reranked_blocks(), writes=(4,), rtol=1e-3, atol=1e-3),
     ranknet.pair_loss: Twin(naive_tail.pair_loss, lossy_rows(), writes=(7,), rtol=1e-5, atol=1e-6, examples=60),
+    linear_block.train_linear_epoch: Twin(
+        naive_tail.train_linear_epoch, linear_epochs(), writes=(5, 6, 7), rtol=2e-3, atol=2e-3
+    ),
     ranknet.train_epoch: Twin(naive_tail.train_epoch, epochs(), writes=(3, 4, 5), rtol=2e-3, atol=2e-3),
 }

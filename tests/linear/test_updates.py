@@ -11,7 +11,7 @@ from tailwise import DiSMEC, PPDSparse, ProXML, PWDiSMEC
 from tailwise.dual_state import DualStore
 from tailwise.errors import ModelFileError
 from tailwise.kernels.solvers import resuming
-from tailwise.kernels.solvers.problems import Options, Support
+from tailwise.kernels.solvers.problems import Options, Standing, Support
 from tailwise.kernels.solvers.solve import _compiled
 from tailwise.kernels.solvers.sweeps import WorkingSet
 from tailwise.linear import one_vs_rest
@@ -32,6 +32,7 @@ def every_label_to_the_end(monkeypatch):
     monkeypatch.setattr(one_vs_rest, "_LITTLE", {"max_rounds": 300, "max_sweeps": 2000})
     monkeypatch.setattr(one_vs_rest, "GOING_ON", {"max_sweeps": 2000})
     monkeypatch.setattr(one_vs_rest, "rounds_to_go", lambda n_fresh, n_known: 300)
+    monkeypatch.setattr(one_vs_rest, "rounds_without", lambda n_before, n_left: 300)
 
 
 @pytest.mark.parametrize("keeps_dual", [True, False])
@@ -49,6 +50,30 @@ def test_an_update_reaches_the_optimum_of_training_anew(make, keeps_dual, every_
     np.testing.assert_allclose(
         old.weights_[:, touched].toarray(), new.weights_[:, touched].toarray(), atol=0.03, rtol=0.02
     )
+
+
+@pytest.mark.parametrize("make", PARTS)
+def test_a_part_of_the_rows_reaches_the_optimum_of_training_anew(make, every_label_to_the_end, monkeypatch):
+    X, Y = make_rows()
+    rows = np.flatnonzero(np.arange(X.shape[0]) % 3)
+    whole = make().set_params(random_state=0).fit(X, Y)
+    anew = make().set_params(random_state=0).fit(X[rows], Y[rows])
+    begun = []
+    solve = type(whole)._solve
+    monkeypatch.setattr(type(whole), "_solve", lambda self, *a: begun.append(a[-1]) or solve(self, *a))
+    part = whole.fit_part(X[rows], Y[rows], rows)
+    assert all(isinstance(start, Standing) for start in begun) == (whole.dual_ is not None)
+    np.testing.assert_allclose(part.bias_, anew.bias_, atol=0.02)
+    np.testing.assert_allclose(part.weights_.toarray(), anew.weights_.toarray(), atol=0.03, rtol=0.02)
+    assert part.dual_ is None or part.dual_.n_rows == rows.size
+
+
+def test_a_part_begins_anew_where_rows_weigh_differently():
+    X, Y = make_rows()
+    rows, weight = np.arange(60), np.linspace(1, 2, 60)
+    anew = DiSMEC(random_state=0).fit(X[rows], Y[rows], weight)
+    part = DiSMEC(random_state=0).fit(X, Y).fit_part(X[rows], Y[rows], rows, weight)
+    np.testing.assert_array_equal(part.weights_.toarray(), anew.weights_.toarray())
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])

@@ -78,6 +78,27 @@ def pair_loss(labels, final, relevant, n, counts, sampled, options, slope):
     return population_loss(*of_loss)
 
 
+def train_linear_epoch(inputs, Y, counts, weight, order, state, W, memory, options):
+    """Each row's gradient on whole rows of ŷ, for its own labels and those drawn, then Adagrad."""
+    total, seen = 0.0, np.flatnonzero(counts)
+    for i in order:
+        own = Y.indices[Y.indptr[i] : Y.indptr[i + 1]]
+        row = slice(inputs.indptr[i], inputs.indptr[i + 1])
+        named, scores = inputs.indices[row], inputs.data[row].astype(np.float64)
+        if not own.size or not named.size:
+            continue
+        drawn = {int(seen[int(random_bits(state)) % seen.size]) for _ in range(options.n_negatives)}
+        labels = np.append(own, sorted(drawn - set(own.tolist()))).astype(int)
+        final = scores @ W[np.ix_(named, labels)] + scores @ (named[:, None] == labels)
+        relevant, sampled = np.arange(labels.size) < own.size, np.arange(own.size, labels.size)
+        of_loss = (counts[labels], final, relevant, sampled, options.margin, options.balance, options.sums)
+        total += weight[i] * population_loss(*of_loss)
+        gradient = np.outer(scores, weight[i] * population_slope(*of_loss))
+        memory[np.ix_(named, labels)] += gradient**2
+        W[np.ix_(named, labels)] -= options.rate * gradient / (np.sqrt(memory[np.ix_(named, labels)]) + 1e-6)
+    return total / max(1, len(order))
+
+
 def train_epoch(candidates, counts, order, state, layers, memories, options):
     """Each row's gradient at the parameters it meets, by the chain rule on whole arrays, then Adagrad."""
     total = 0.0

@@ -6,7 +6,7 @@ from naive.sparse import topk
 from scipy import sparse
 from strategies import examples, generators, label_rows
 
-from tailwise import Centroid, Popularity
+from tailwise import Centroid, DiSMEC, Popularity, Sublinear
 from tailwise.errors import InvalidInput
 from tailwise.tail.candidates import is_hit
 from tailwise.tail.folds import out_of_fold, split_folds
@@ -19,6 +19,9 @@ def test_out_of_fold_predictions_never_saw_their_row():
     X, Y = sparse.csr_array(np.eye(n, dtype=np.float32)), sparse.csr_array(np.eye(n, dtype=np.float32))
     top = out_of_fold(Centroid(), X, Y, 3, split_folds(Y, 4, 0))
     assert not is_hit(top.labels, Y).any(), "a label that only its own row carries cannot be known out of fold"
+    for model in (Centroid(), DiSMEC(), Sublinear(DiSMEC())):
+        begun = out_of_fold(model.fit(X, Y), X, Y, 3, split_folds(Y, 4, 0), knows_all=True)
+        assert not is_hit(begun.labels, Y).any(), "nor by a model that begins where one of all rows stands"
     seen = Centroid().fit(X, Y).predict_topk(X, 1)
     assert is_hit(seen.labels, Y).all()
 

@@ -198,7 +198,8 @@ class Calibrated(Wrapper):
             self.base_ = self._fresh_base().fit(X, Y, weight)
         width = min(self.n_candidates, self.n_labels_)
         folds = split_folds(Y, self.n_folds, self.random_state, self.n_rows)
-        candidates = gather_candidates([out_of_fold(self._fresh_base(), X, Y, width, folds, weight)], self.n_labels_)
+        top = out_of_fold(self.base_, X, Y, width, folds, weight, knows_all=True)
+        candidates = gather_candidates([top], self.n_labels_)
         hits = candidates.are_hits(Y)
         # Bins go by what the out-of-fold model has seen of a label, which is less than its count in all rows.
         seen = folds.counts_seen(candidates.rows, candidates.labels)

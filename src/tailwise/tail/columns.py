@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tailwise.base import TopK, XMCModel
-from tailwise.changes import Change
+from tailwise.base import XMCModel
 from tailwise.errors import InvalidInput
 from tailwise.explanation import Explanation
 from tailwise.parameters import Constraint, OrNone
 from tailwise.rows import AS_THEY_ARE, RowView
-from tailwise.tail.wrapper import Wrapper
+from tailwise.tail.wrapper import OtherRows
 from tailwise.validation import check_number
 
 Ranges = Sequence[tuple[int, int]]
@@ -53,7 +52,7 @@ class ColumnRanges(Constraint):
         return "a list of pairs (first, past the last)"
 
 
-class Columns(Wrapper):
+class Columns(OtherRows):
     """Fit ``base`` on some of the columns of X.
 
     What makes rows of texts names groups of columns (``tagger.features_.groups_``): ``"words"``, ``"pieces"``,
@@ -106,11 +105,6 @@ class Columns(Wrapper):
         groups = [self.group] if isinstance(self.group, str) else self.group or []
         return " on ".join([self.base.title, *([" and ".join(groups)] if groups else [])])
 
-    @property
-    def scores_are_probabilities(self) -> bool:  # type: ignore[override]
-        """As the wrapped model."""
-        return bool(self.base.scores_are_probabilities)
-
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         if self.columns is None:
             if self.group is None:
@@ -123,16 +117,6 @@ class Columns(Wrapper):
         if last > X.shape[1]:
             raise InvalidInput(f"columns={self.columns!r} end at {last:,}, but X has {X.shape[1]:,} features")
         return RowView(columns=_flat(self.columns))
-
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
-        self.base_ = self._fresh_base().fit(X, Y, weight)
-
-    def _update(self, change: Change) -> int:
-        # Columns that are new at the end are chosen, or not, by whoever names them: with_more_columns.
-        return self._update_base(change)
-
-    def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
-        return self.base_.predict_topk(X, k)
 
     def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
         why = self.base_.explain(x, label)

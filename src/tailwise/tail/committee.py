@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 
 from tailwise.base import Models, TopK, XMCModel
 from tailwise.changes import Change
@@ -39,21 +38,21 @@ def describe(members: list[XMCModel], X: sparse.csr_array, candidates: Candidate
 
 
 def _judged(
-    members: list[XMCModel], training: tuple[sparse.csr_array, sparse.csr_array, np.ndarray | None], X: Any, width: int
+    members: list[XMCModel], part: tuple[Any, ...], X: sparse.csr_array, width: int
 ) -> tuple[Candidates, np.ndarray]:
-    """Candidates for ``X`` of members fitted on ``training``, and what they know of each.
+    """Candidates for ``X`` of members fitted on a ``part`` of their rows, and what these know of each.
 
-    Apart from the fit on all rows, and one member after the other: a member that knows nothing beside its scores is
-    gone before the next is fitted, and none is left at the end.
+    ``part`` is what ``fit_part`` takes. One member after the other: one that knows nothing beside its scores is gone
+    before the next is fitted, and none is left at the end.
     """
     tops, describing = [], []
     for member in members:
         with share(1 / len(members)):
-            fitted = kept(partial(clone(member).fit, *training))
+            fitted = kept(partial(member.fit_part, *part))
         tops.append(fitted.predict_topk(X, width))
         if fitted.pair_inputs():
             describing.append(fitted)
-    found = gather_candidates(tops, training[1].shape[1])
+    found = gather_candidates(tops, members[0].n_labels_)
     return found, describe(describing, X, found)
 
 
@@ -73,20 +72,19 @@ class Committee(XMCModel):
     def _fit_members(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> OutOfFold:
         """Fit every member on all rows, and return their out-of-fold candidates."""
         width = min(self.n_candidates, self.n_labels_)
-        members = [fresh(member, self.n_jobs) for member in self.members]
         # The same folds for each member: a pair's scores then come from models that saw the same rows.
         folds = split_folds(Y, self.n_folds, self.random_state, self.n_rows)
+        self.members_ = []
+        for member in self.members:
+            with share(1 / (folds.counts.shape[0] + 1) / len(self.members)):
+                self.members_.append(kept(partial(fresh(member, self.n_jobs).fit, X, Y, weight)))
         parts, described = [], []
         for held_out, rest in folds.parts():
-            own = None if weight is None else weight[rest]
+            part = (X[rest], Y[rest], rest, None if weight is None else weight[rest])
             with share(1 / (folds.counts.shape[0] + 1)):
-                found, known = _judged(members, (X[rest], Y[rest], own), X[held_out], width)
+                found, known = _judged(self.members_, part, X[held_out], width)
             parts.append((held_out, found))
             described.append(known)
-        self.members_ = []
-        for member in members:
-            with share(1 / (folds.counts.shape[0] + 1) / len(members)):
-                self.members_.append(kept(partial(member.fit, X, Y, weight)))
         candidates, order = Candidates.joined(parts, X.shape[0])
         seen = folds.counts_seen(candidates.rows, candidates.labels)
         return OutOfFold(candidates, np.concatenate(described)[order], seen)

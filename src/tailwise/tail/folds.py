@@ -73,10 +73,13 @@ def out_of_fold(
     k: int,
     folds: Folds,
     weight: np.ndarray | None = None,
+    *,
+    knows_all: bool = False,
 ) -> TopK:
     """The top ``k`` of every row of a fold, from a clone of ``model`` that did not see that row.
 
-    Costs a training on the rest of the rows for each fold. Rows of no fold get no label.
+    Costs a training on the rest of the rows for each fold, or less where ``model`` was fitted on all of them, which
+    ``knows_all`` says. Rows of no fold get no label.
     """
     labels = np.full((X.shape[0], k), -1, np.int32)
     scores = np.full((X.shape[0], k), -np.inf, np.float32)
@@ -84,7 +87,10 @@ def out_of_fold(
         own = None if weight is None else weight[rest]
         # As many fits as folds, and behind them one on all rows.
         with share(1 / (folds.counts.shape[0] + 1)):
-            fitted = kept(partial(clone(model).fit, X[rest], Y[rest], own))
+            if knows_all:
+                fitted = kept(partial(model.fit_part, X[rest], Y[rest], rest, own))
+            else:
+                fitted = kept(partial(clone(model).fit, X[rest], Y[rest], own))
         top = fitted.predict_topk(X[held_out], k)
         labels[held_out], scores[held_out] = top
     return TopK(labels, scores)

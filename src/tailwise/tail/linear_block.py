@@ -10,7 +10,10 @@ from scipy import sparse
 
 from tailwise.base import TopK
 from tailwise.errors import InvalidInput
-from tailwise.kernels.networks.ranknet import TrainingOptions, pair_loss
+from tailwise.kernels.arrays import read_only
+from tailwise.kernels.networks.linear_block import train_linear_epoch
+from tailwise.kernels.networks.ranknet import TrainingOptions
+from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.sparse.topk import topk_dense
 from tailwise.parallel import map_blocks, row_blocks
 
@@ -55,56 +58,13 @@ def train_linear_block(
     n, n_labels = inputs.shape
     W = np.zeros((n_labels, n_labels), np.float32)
     memory = np.full_like(W, _FIRST_MEMORY)
-    seen = np.flatnonzero(counts)
+    state = rng.integers(2**63, size=1, dtype=np.uint64)
+    fixed = csr_parts(inputs), csr_parts(Y), read_only(counts), read_only(weight)
     losses = []
     for _ in range(epochs):
-        total = 0.0
-        for i in rng.permutation(n):
-            own = Y.indices[Y.indptr[i] : Y.indptr[i + 1]]
-            row = slice(inputs.indptr[i], inputs.indptr[i + 1])
-            drawn = np.unique(seen[rng.integers(seen.size, size=options.n_negatives)])
-            drawn = drawn[(drawn[:, None] != own).all(axis=1)]
-            if not own.size or row.start == row.stop:
-                continue
-            total += weight[i] * _learn_row(
-                (inputs.indices[row], inputs.data[row]), own, drawn, counts, weight[i], options, W, memory
-            )
-        losses.append(total / max(1, n))
+        losses.append(float(train_linear_epoch(*fixed, rng.permutation(n), state, W, memory, options)))
         advance(note=f"loss {losses[-1]:.4f}")
     return W, losses
-
-
-def _learn_row(
-    named: tuple[np.ndarray, np.ndarray],
-    own: np.ndarray,
-    drawn: np.ndarray,
-    counts: np.ndarray,
-    weight: np.float32,
-    options: TrainingOptions,
-    W: np.ndarray,
-    memory: np.ndarray,
-) -> float:
-    """One step for a row with relevant labels ``own`` against irrelevant ``drawn``; changes ``W`` and ``memory``."""
-    candidates, scores = named
-    labels = np.concatenate([own, drawn]).astype(np.int32)
-    # Places in the matrix as one array: taking and putting at these is faster than at pairs.
-    places = candidates[:, None].astype(np.int64) * W.shape[1] + labels
-    weights = W.take(places)
-    # einsum, not a product of matrices: its order of summation is the same whatever the number of threads.
-    final = np.einsum("c,cl->l", scores, weights)
-    which, where = np.nonzero(candidates[:, None] == labels)
-    final[where] += scores[which]
-    relevant = np.arange(labels.size) < own.size
-    slope = np.empty(labels.size, np.float32)
-    sampled = np.arange(own.size, labels.size)
-    loss = pair_loss(labels, final, relevant, labels.size, counts, sampled, options, slope)
-    moved = np.flatnonzero(slope)
-    if moved.size:
-        places, gradient = places[:, moved], np.outer(scores, weight * slope[moved])
-        squares = memory.take(places) + gradient**2
-        memory.put(places, squares)
-        W.put(places, weights[:, moved] - np.float32(options.rate) * gradient / (np.sqrt(squares) + np.float32(1e-6)))
-    return float(loss)
 
 
 def rank_by_linear_block(inputs: sparse.csr_array, W: np.ndarray, k: int, n_jobs: int | None) -> TopK:

@@ -209,7 +209,8 @@ class RankNet(Wrapper):
         if self.scores == "train":
             top = self.base_.predict_topk(X, width)
         else:
-            top = out_of_fold(self._fresh_base(), X, Y, width, split_folds(Y, self.n_folds, rng), weight)
+            folds = split_folds(Y, self.n_folds, rng)
+            top = out_of_fold(self.base_, X, Y, width, folds, weight, knows_all=True)
         relevant, present = is_hit(top.labels, Y), top.labels >= 0
         counted = np.ones(X.shape[0]) if weight is None else weight
         each = np.broadcast_to(counted[:, None], present.shape)[present]

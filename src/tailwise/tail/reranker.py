@@ -77,8 +77,8 @@ class PropensityReranker(Wrapper):
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
         self.inverse_propensity_ = 1.0 / resolve_propensity(self.propensity, Y)
-        self.tail_ = self._choose_tail(X, Y, weight)
         self.base_ = self._fresh_base().fit(X, Y, weight)
+        self.tail_ = self._choose_tail(X, Y, weight)
 
     def _update(self, change: Change) -> int:
         # The knob stays: it was given, or chosen on rows that nobody keeps apart any more.

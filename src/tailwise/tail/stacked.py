@@ -28,7 +28,8 @@ class Stacked(Committee):
     Candidates are the union of the members' best labels. A candidate's features are, for each member, its score,
     its distance to the row's best score and its rank (missing where the member did not name the label), and the
     label's training frequency; the final model is scikit-learn's histogram gradient boosting with log-loss, so
-    scores are calibrated probabilities. Costs ``n_folds + 1`` trainings of each member.
+    scores are calibrated probabilities. Costs ``n_folds + 1`` trainings of each member, of which
+    those of one-vs-rest models out of fold go on from the one on all rows and take about half.
 
     Parameters
     ----------

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
 from scipy import sparse
 
-from tailwise.base import TopK, XMCModel
-from tailwise.changes import Change
-from tailwise.explanation import Explanation
+from tailwise.base import XMCModel
 from tailwise.parameters import Flag, Number
 from tailwise.ranges import Range, Ranges
 from tailwise.rows import RowView, idf_weights
-from tailwise.tail.wrapper import Wrapper
+from tailwise.tail.wrapper import OtherRows
 
 
-class Sublinear(Wrapper):
+class Sublinear(OtherRows):
     """Fit ``base`` on rows whose values are raised to ``power``, ``sign(x) |x|^power``, and scaled to unit length.
 
     Counts and TF-IDF values of long documents are dominated by a few words; a power below 1 lets the others speak,
@@ -52,22 +49,5 @@ class Sublinear(Wrapper):
     def _ranges(self) -> Ranges:
         return {"power": Range(0.2, 1.0, self.power)}
 
-    @property
-    def scores_are_probabilities(self) -> bool:  # type: ignore[override]
-        """As the wrapped model."""
-        return bool(self.base.scores_are_probabilities)
-
     def _see_rows(self, X: sparse.csr_array) -> RowView:
         return RowView(power=self.power, weights=idf_weights(X) if self.idf else None, unit=True)
-
-    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
-        self.base_ = self._fresh_base().fit(X, Y, weight)
-
-    def _update(self, change: Change) -> int:
-        return self._update_base(change)
-
-    def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
-        return self.base_.predict_topk(X, k)
-
-    def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
-        return self.base_.explain(x, label)

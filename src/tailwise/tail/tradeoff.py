@@ -131,9 +131,9 @@ def trade_off_curve(
 class TradeOff(PropensityReranker):
     """Choose how far to lean to the rare labels: rank by ``P(l | x) · (1/p_l)^tail``, the knob from validation rows.
 
-    Fits ``base`` on part of the rows, computes the curve on the rest, chooses the knob, and fits ``base`` again on all
-    rows. Afterwards ``tail_`` is the knob and ``curve_`` the :class:`TradeOffCurve` on validation rows
-    (``curve_.plot()``). Where the knob is known, :class:`PropensityReranker` takes it and trains once.
+    Fits ``base`` on all rows, then on part of them, computes the curve on the others, and chooses the knob. Afterwards
+    ``tail_`` is the knob and ``curve_`` the :class:`TradeOffCurve` on validation rows (``curve_.plot()``). Where the
+    knob is known, :class:`PropensityReranker` takes it and trains once.
     ``sample_weight`` is for ``base``; validation rows count once each.
 
     Parameters
@@ -211,7 +211,7 @@ class TradeOff(PropensityReranker):
                 "use more rows, or give the knob to PropensityReranker(tail=)"
             )
         held_out, rest = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
-        model = self._fresh_base().fit(X[rest], Y[rest], None if weight is None else weight[rest])
+        model = self.base_.fit_part(X[rest], Y[rest], rest, None if weight is None else weight[rest])
         top = model.predict_topk(X[held_out], min(self.n_candidates, self.n_labels_))
         metrics = list(dict.fromkeys([*DEFAULT_METRICS, self.maximise, *(self.max_loss or {})]))
         self.curve_ = trade_off_curve(

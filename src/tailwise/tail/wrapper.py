@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from tailwise.base import MODEL, XMCModel
+from tailwise.assigning import Rule
+from tailwise.base import MODEL, TopK, XMCModel
 from tailwise.changes import Change
 from tailwise.explanation import Explanation
 
@@ -57,6 +58,35 @@ class Wrapper(XMCModel):
 
     def _describe_pairs(self, X: sparse.csr_array, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
         return self.base_.describe_pairs(X, rows, labels)
+
+
+class OtherRows(Wrapper):
+    """A wrapper that only changes how ``base`` sees rows, as ``_see_rows`` says; all else is the wrapped model's."""
+
+    @property
+    def scores_are_probabilities(self) -> bool:  # type: ignore[override]
+        """As the wrapped model."""
+        return bool(self.base.scores_are_probabilities)
+
+    def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+        self.base_ = self._fresh_base().fit(X, Y, weight)
+
+    def _fit_part(
+        self, whole: Self, rows: np.ndarray, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None
+    ) -> None:
+        self.base_ = whole.base_.fit_part(X, Y, rows, weight)
+
+    def _learn_rule(self, X: sparse.csr_array, Y: sparse.csr_array, *_: Any) -> Rule:
+        return self.base_.rule_
+
+    def _update(self, change: Change) -> int:
+        return self._update_base(change)
+
+    def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
+        return self.base_.predict_topk(X, k)
+
+    def _explain(self, x: sparse.csr_array, label: int) -> Explanation:
+        return self.base_.explain(x, label)
 
 
 def fresh(model: Model, n_jobs: int | None) -> Model:

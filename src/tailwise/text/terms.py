@@ -19,6 +19,7 @@ from tailwise.rows import smooth_idf, unit_rows
 
 CHARACTERS_A_BLOCK = 2_000_000
 _MANY_BLOCKS = 4
+_TIMES_A_TERM = 16
 
 
 class Folding(NamedTuple):
@@ -116,9 +117,13 @@ def learn_terms(texts: Sequence[str], cut: Cut, limits: Limits, n_jobs: int | No
 
     def count_block(block: list[str]) -> tuple[str, kernels.Terms, np.ndarray, np.ndarray]:
         joined, terms = cut(block)
-        keys = np.zeros(table_size(terms.hashes.size), np.uint64)
-        facts = np.empty((keys.size, 4), np.int64)
-        kernels.count_distinct(terms, keys, facts)
+        # A table that stays in the caches, as long as terms come again and again.
+        entries, counted = terms.hashes.size // _TIMES_A_TERM, False
+        while not counted:
+            keys = np.zeros(table_size(entries), np.uint64)
+            facts = np.empty((keys.size, 4), np.int64)
+            counted = kernels.count_distinct(terms, keys, facts)
+            entries = _TIMES_A_TERM * entries + 1
         used = np.flatnonzero(keys)
         first = facts[used, 0]
         spans = kernels.Terms(terms.hashes[first], terms.first[first], terms.length[first], terms.indptr)
@@ -146,12 +151,10 @@ def _spelled(parts: list[Any], places: np.ndarray, cut: Cut) -> list[str]:
     """The names of terms, given by their places among the distinct terms of all blocks."""
     sizes = np.cumsum([0, *(spans.hashes.size for _, spans, _, _ in parts)])
     block = np.searchsorted(sizes, places, side="right") - 1
-    names = []
-    for part, place in zip(block.tolist(), (places - sizes[block]).tolist(), strict=True):
-        joined, spans, _, _ = parts[part]
-        first = int(spans.first[place])
-        names.append(cut.spell(joined[first : first + int(spans.length[place])]))
-    return names
+    first, length = (np.concatenate([spans[at] for _, spans, _, _ in parts])[places] for at in (1, 2))
+    texts = [joined for joined, _, _, _ in parts]
+    spans = zip(block.tolist(), first.tolist(), (first + length).tolist(), strict=True)
+    return [cut.spell(texts[part][start:stop]) for part, start, stop in spans]
 
 
 class KnownTerms(NamedTuple):

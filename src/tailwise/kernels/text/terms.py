@@ -132,15 +132,19 @@ def hash_pieces(codes, starts, is_word, shortest, longest, out):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def count_distinct(terms, keys, facts):
-    """Distinct terms of a block, with how often and in how many texts each comes.
+    """Distinct terms of a block, with how often and in how many texts each comes; returns whether there was room.
 
-    ``keys`` (uint64 zeros, a power of two in size, larger than the number of terms) becomes a hash table; ``facts``
+    ``keys`` (uint64 zeros, a power of two in size) becomes a hash table, of which at most half is used; ``facts``
     (int64, keys.size × 4) gets, by slot: the first place among the terms, the count, the texts, the last text seen.
     """
+    left = keys.size // 2
     for text in range(terms.indptr.size - 1):
         for i in range(terms.indptr[text], terms.indptr[text + 1]):
             at = _slot(keys, terms.hashes[i])
             if keys[at] == 0:
+                if left == 0:
+                    return False
+                left -= 1
                 keys[at] = terms.hashes[i]
                 facts[at, 0] = i
                 facts[at, 1] = 0
@@ -150,6 +154,7 @@ def count_distinct(terms, keys, facts):
             if facts[at, 3] != text:
                 facts[at, 2] += 1
                 facts[at, 3] = text
+    return True
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
