@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from tailwise.assigning import Rule
 from tailwise.base import MODEL, TopK, XMCModel
 from tailwise.changes import Change
 from tailwise.explanation import Explanation
+from tailwise.rows import RowView
 
 Model = TypeVar("Model", bound=XMCModel)
 
@@ -62,6 +64,10 @@ class Wrapper(XMCModel):
 
 class OtherRows(Wrapper):
     """A wrapper that only changes how ``base`` sees rows, as ``_see_rows`` says; all else is the wrapped model's."""
+
+    @abstractmethod
+    def _see_rows(self, X: sparse.csr_array) -> RowView:
+        """How the wrapped model will see rows, from the training rows."""
 
     @property
     def scores_are_probabilities(self) -> bool:  # type: ignore[override]
