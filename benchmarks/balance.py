@@ -28,6 +28,8 @@ from benchmarks.tree_scaling import DRAWN
 
 QUESTION = "How busy would several workers be, and where does what cannot be shared end it?"
 WORKERS = (2, 4, 8, 16, 32)
+_THREADS = 8
+"""What blocks are cut for; here one thread computes them all."""
 _MOST_LINEAR = 20_000
 """Labels for which one-vs-rest is measured too: with more it takes long."""
 
@@ -82,7 +84,7 @@ class Timing:
 def main(arguments: list[str]) -> None:
     import tailwise as tw
     from tailwise import dual_state
-    from tailwise.trees import packing
+    from tailwise.trees import packing, searching
 
     parser = argparse.ArgumentParser(prog="balance")
     parser.add_argument("shape", nargs="*", type=int, metavar="rows labels")
@@ -95,7 +97,7 @@ def main(arguments: list[str]) -> None:
         data = tw.load_dataset("eurlex-4k")
     models: dict[str, Any] = {} if data.n_labels > _MOST_LINEAR else {"DiSMEC": tw.DiSMEC(random_state=0, n_jobs=1)}
     for n_trees in options.trees:
-        models[f"Bonsai, {n_trees} tree{'s' * (n_trees > 1)}"] = tw.Bonsai(n_trees, random_state=0, n_jobs=1)
+        models[f"Bonsai, {n_trees} tree{'s' * (n_trees > 1)}"] = tw.Bonsai(n_trees, random_state=0, n_jobs=_THREADS)
     console = Console(width=160)
     table = Table("model", "CPU-s", "between", *(f"{n} workers" for n in WORKERS), "at most", title=data.name)
     found = {}
@@ -106,6 +108,7 @@ def main(arguments: list[str]) -> None:
             tempfile.TemporaryDirectory() as folder,
             tw.workdir(folder, timing),
             patch.object(packing, "map_blocks", timing.map_blocks),
+            patch.object(searching, "map_blocks", timing.map_blocks),
             patch.object(dual_state, "map_blocks", timing.map_blocks),
         ):
             begun = time.thread_time()

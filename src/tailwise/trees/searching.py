@@ -13,7 +13,7 @@ from tailwise.kernels.trees.chunks import Chunks
 from tailwise.parallel import count_jobs, map_blocks, map_shards, row_blocks
 from tailwise.trees.structure import LabelTree
 
-_LEAST_ROWS, _MOST_ROWS = 256, 2048
+_LEAST_ROWS, _MOST_ROWS = 64, 2048
 """Of a block: many share what is prepared for a node, and the blocks of all threads end at about the same time."""
 _VISITORS_A_BLOCK = 4096
 _LEAST_VISITORS, _BLOCKS = 256, 64
