@@ -209,7 +209,9 @@ def run(name: str, arguments: list[str]) -> None:
 
 def run_all(arguments: list[str]) -> None:
     """Make every comparison with other programs, and a page of all; one that fails keeps no other from being made."""
-    names = [name for name, module in available().items() if hasattr(module, "contenders")]
+    names = [
+        name for name, module in available().items() if hasattr(module, "contenders") and not hasattr(module, "main")
+    ]
     failed = {}
     for name in names:
         try:

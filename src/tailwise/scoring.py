@@ -22,11 +22,12 @@ from tailwise.kernels.sparse.scoring import (
     put_weights_side_by_side,
 )
 from tailwise.kernels.sparse.topk import topk_csr, topk_dense
-from tailwise.parallel import ONE_BLAS_THREAD, map_blocks, row_blocks
+from tailwise.parallel import ONE_BLAS_THREAD, count_jobs, map_blocks, row_blocks
 from tailwise.persistence.checks import check_exact, check_matrix, check_range
 
 _ROWS_A_BLOCK = 256
-_ROWS_SIDE_BY_SIDE = 1024
+_LEAST_SIDE_BY_SIDE, _MOST_SIDE_BY_SIDE = 128, 1024
+"""Rows that share the reading of weights side by side; threads have about as many each."""
 _FLOATS_SIDE_BY_SIDE = 2**23
 """So many weights, 32 MB, are laid side by side at a time."""
 _MANY, _MANY_SCORES = 16, 2**27
@@ -113,7 +114,9 @@ def _merge_side_by_side(
     def predict_block(block: tuple[int, int]) -> None:
         predict_side_by_side(rows, block, weights, own, biases, *top)
 
-    map_blocks(predict_block, row_blocks(rows.indptr.size - 1, _ROWS_SIDE_BY_SIDE), n_jobs=n_jobs)
+    n_rows = rows.indptr.size - 1
+    size = min(_MOST_SIDE_BY_SIDE, max(_LEAST_SIDE_BY_SIDE, -(-n_rows // count_jobs(n_jobs))))
+    map_blocks(predict_block, row_blocks(n_rows, size), n_jobs=n_jobs)
 
 
 def search_vectors(
