@@ -34,9 +34,11 @@ STATED: dict[str, dict[str, Any]] = {
 
 def contenders() -> list[Contender]:
     """The three models by default settings, PfastreXML by the paper's, and the stated figures."""
-    ours = [Contender(name, "run", arguments={"name": name}) for name in ("PfastreXML", "PfastXML", "FastXML")]
+    ours = [
+        Contender(f"tailwise {name}", "run", arguments={"name": name}) for name in ("PfastreXML", "PfastXML", "FastXML")
+    ]
     as_published = Contender(
-        "PfastreXML as in the paper", "run", arguments={"name": "PfastreXML", "as_published": True}
+        "tailwise PfastreXML as in the paper", "run", arguments={"name": "PfastreXML", "as_published": True}
     )
     return [*ours, as_published, *(Contender(name, "stated", arguments={"name": name}) for name in STATED)]
 
