@@ -33,6 +33,7 @@ def every_label_to_the_end(monkeypatch):
     monkeypatch.setattr(one_vs_rest, "GOING_ON", {"max_sweeps": 2000})
     monkeypatch.setattr(one_vs_rest, "rounds_to_go", lambda n_fresh, n_known: 300)
     monkeypatch.setattr(one_vs_rest, "rounds_without", lambda n_before, n_left: 300)
+    monkeypatch.setattr(one_vs_rest, "_WORTH_GOING_ON", 0)
 
 
 @pytest.mark.parametrize("keeps_dual", [True, False])
@@ -68,7 +69,16 @@ def test_a_part_of_the_rows_reaches_the_optimum_of_training_anew(make, every_lab
     assert part.dual_ is None or part.dual_.n_rows == rows.size
 
 
-def test_a_part_begins_anew_where_rows_weigh_differently():
+def test_a_part_of_few_rows_begins_anew():
+    X, Y = make_rows()
+    rows = np.arange(60)
+    anew = DiSMEC(random_state=0).fit(X[rows], Y[rows])
+    part = DiSMEC(random_state=0).fit(X, Y).fit_part(X[rows], Y[rows], rows)
+    np.testing.assert_array_equal(part.weights_.toarray(), anew.weights_.toarray())
+
+
+def test_a_part_begins_anew_where_rows_weigh_differently(monkeypatch):
+    monkeypatch.setattr(one_vs_rest, "_WORTH_GOING_ON", 0)
     X, Y = make_rows()
     rows, weight = np.arange(60), np.linspace(1, 2, 60)
     anew = DiSMEC(random_state=0).fit(X[rows], Y[rows], weight)

@@ -33,6 +33,9 @@ _LABELS_GOING_ON, _BLOCKS_GOING_ON = 256, 16
 _FINER = 0.1
 """Of ``tol``, where labels go on without some rows: negatives that those rows had called in must be seen to go, or rows
 held out are scored too low (by a point of P@1 where labels have a few rows each)."""
+_WORTH_GOING_ON = 5_000
+"""Rows of a part from which on it goes on: fewer are solved anew in less time than the code for going on takes to be
+compiled."""
 _ANY_LABEL = 64
 """What a label costs beside its positives, counted in these."""
 
@@ -141,7 +144,7 @@ class OneVsRest(LinearModel):
     def _fit_part(
         self, whole: Self, rows: np.ndarray, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None
     ) -> None:
-        if weight is not None or whole.dual_ is None:
+        if weight is not None or whole.dual_ is None or rows.size < _WORTH_GOING_ON:
             return self._fit(X, Y, weight)
         # The α of rows that stay are a point of their own dual, as good as any to begin from.
         return self._fit_from(X, Y, None, whole.dual_.among(rows), rounds_without(whole.dual_.n_rows, rows.size))
