@@ -11,7 +11,7 @@ from scipy import sparse
 from strategies import label_rows, sparse_rows
 
 from tailwise.kernels.sparse.csr import csr_parts
-from tailwise.kernels.text import parsing, terms
+from tailwise.kernels.text import parsing, terms, weighing
 
 WORDS = np.zeros(256, np.bool_)
 WORDS[[ord(letter) for letter in "abcé"]] = True
@@ -81,17 +81,23 @@ def read_terms(n, out):
     return naive.number(out.hashes[:n].tolist()), out.first[:n].tolist(), out.length[:n].tolist(), out.indptr.tolist()
 
 
+HASHES = st.sampled_from([1, 2, 2**7, 2**13, 2**63 + 5])
+"""Some that fall into one slot of a table."""
+
+
 @st.composite
-def hashed(draw):
-    """Terms of texts, some of none, with repeats; hashes that fall into one slot of a table too."""
-    rows = draw(st.lists(st.lists(st.sampled_from([1, 2, 2**7, 2**13, 2**63 + 5]), max_size=6), min_size=1, max_size=4))
-    flat = np.array([value for row in rows for value in row], np.uint64)
-    zeros = np.zeros(flat.size, np.int64)
-    return terms.Terms(flat, zeros, zeros.astype(np.int32), np.cumsum([0, *map(len, rows)]))
+def numbered(draw):
+    """Terms of pieces of texts, some of none, with repeats, and a table that may be too small."""
+    a_text = draw(st.integers(1, 2))
+    rows = draw(st.lists(st.lists(HASHES, max_size=6), min_size=1, max_size=4)) * a_text
+    hashes, size = np.array([value for row in rows for value in row], np.uint64), draw(st.sampled_from([4, 8, 32]))
+    table = np.zeros(size, np.uint64), np.zeros(size, np.int32)
+    room = np.zeros(hashes.size, np.int32), np.zeros((size // 2, 4), np.int64)
+    return hashes, np.cumsum([0, *map(len, rows)]), a_text, *table, *room
 
 
-def read_facts(result, found, keys, facts):
-    return result and {int(keys[at]): tuple(facts[at, :3].tolist()) for at in np.flatnonzero(keys)}
+def read_facts(n, hashes, indptr, a_text, keys, numbers, which, facts):
+    return n >= 0 and (which.tolist(), [tuple(fact) for fact in facts[:n, :3].tolist()])
 
 
 @st.composite
@@ -101,18 +107,35 @@ def tables(draw):
 
 
 @st.composite
-def counted(draw):
-    found, (known, keys, values) = draw(hashed()), draw(tables())
+def looked_up(draw):
+    hashes, (known, keys, values) = np.array(draw(st.lists(HASHES, max_size=6)), np.uint64), draw(tables())
     terms.build_table(known, keys, values)
-    n = found.hashes.size
-    outputs = np.zeros(found.indptr.size, np.int64), np.zeros(n, np.int32), np.zeros(n, np.float32)
-    return found, keys, values, max(1, known.size), *outputs
+    return hashes, keys, values, np.zeros(hashes.size, np.int32)
 
 
-def read_counts(n, found, keys, values, n_features, indptr, indices, counts):
+@st.composite
+def weighed(draw):
+    """Columns of the fields of texts, some unknown, with what columns and fields weigh."""
+    fields = draw(st.integers(1, 3))
+    rows = [draw(st.lists(st.integers(-1, 5), max_size=7)) for _ in range(fields * draw(st.integers(0, 3)))]
+    columns = np.array([column for row in rows for column in row], np.int32)
+    shares = np.array(
+        [draw(st.sampled_from([0.5, 1.0, 2.0])) if fields > 1 else 1.0 for _ in range(fields)], np.float32
+    )
+    idf = np.array(draw(st.lists(st.sampled_from([0.0, 1.0, 2.5]), min_size=6, max_size=6)), np.float32)
+    outputs = (
+        np.zeros(len(rows) // fields + 1, np.int64),
+        np.zeros(columns.size, np.int32),
+        np.zeros(columns.size, np.float32),
+    )
+    return columns, np.cumsum([0, *map(len, rows)]), shares, np.sqrt(np.arange(8, dtype=np.float32)), idf, *outputs
+
+
+def read_rows(n, columns, places, shares, frequency, idf, indptr, indices, data):
     assert n == indptr[-1]
-    pairs = list(zip(indices.tolist(), counts.tolist(), strict=True))
-    return [pairs[a:b] for a, b in pairwise(indptr)]
+    rows = [indices[a:b] for a, b in pairwise(indptr)]
+    assert all((np.diff(row) > 0).all() for row in rows)
+    return sparse.csr_array((data[:n], indices[:n], indptr), shape=(indptr.size - 1, idf.size)).toarray()
 
 
 @st.composite
@@ -211,12 +234,12 @@ TWINS = {
         seen=lambda n, *arguments: read_terms(n, arguments[5]),
         examples=60,
     ),
-    terms.count_distinct: Twin(
-        lambda found, keys, facts: len(set(found.hashes)) <= keys.size // 2 and naive.count_distinct(found),
-        st.tuples(hashed(), st.sampled_from([4, 8, 32])).map(
-            lambda drawn: (drawn[0], np.zeros(drawn[1], np.uint64), np.zeros((drawn[1], 4), np.int64))
+    terms.number_terms: Twin(
+        lambda hashes, indptr, a_text, keys, *rest: (
+            len(set(hashes)) <= keys.size // 2 and naive.number_terms(hashes, indptr, a_text)
         ),
-        writes=(1, 2),
+        numbered(),
+        writes=(3, 4, 5, 6),
         seen=read_facts,
     ),
     terms.build_table: Twin(
@@ -225,14 +248,22 @@ TWINS = {
         writes=(1, 2),
         seen=lambda result, hashes, keys, values: {int(keys[at]): int(values[at]) for at in np.flatnonzero(keys)},
     ),
-    terms.count_known: Twin(
-        lambda found, keys, values, *rest: naive.count_known(
-            found, {int(keys[at]): int(values[at]) for at in np.flatnonzero(keys)}
+    terms.look_up: Twin(
+        lambda hashes, keys, values, found: [
+            {int(keys[at]): int(values[at]) for at in np.flatnonzero(keys)}.get(int(key), -1) for key in hashes
+        ],
+        looked_up(),
+        writes=(3,),
+        seen=lambda result, *arguments: arguments[3].tolist(),
+    ),
+    weighing.weigh_rows: Twin(
+        lambda columns, places, shares, frequency, idf, *rest: naive.weigh_rows(
+            columns, places, shares, frequency, idf
         ),
-        counted(),
-        writes=(4, 5, 6),
-        seen=read_counts,
-        examples=40,
+        weighed(),
+        writes=(5, 6, 7),
+        seen=read_rows,
+        atol=1e-6,
     ),
     parsing.count_marks: Twin(naive.count_marks, bytes_of_lines()),
     parsing.parse_rows: Twin(parse_rows, lines(), writes=(6,), seen=read_parsed, examples=80),

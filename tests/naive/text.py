@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 
@@ -48,23 +50,29 @@ def number(terms):
     return [seen.setdefault(term, len(seen)) for term in terms]
 
 
-def count_distinct(terms):
-    """``hash: (first place, count, texts)``."""
-    facts = {}
-    for text in range(terms.indptr.size - 1):
-        for i in range(terms.indptr[text], terms.indptr[text + 1]):
-            first, count, texts = facts.get(int(terms.hashes[i]), (i, 0, ()))
-            facts[int(terms.hashes[i])] = first, count + 1, {*texts, text}
-    return {key: (first, count, len(texts)) for key, (first, count, texts) in facts.items()}
+def number_terms(hashes, indptr, a_text):
+    """The number of each term, and by number ``(first place, count, texts)``."""
+    which = number(hashes.tolist())
+    text = np.repeat(np.arange(indptr.size - 1) // a_text, np.diff(indptr)).tolist()
+    facts = [
+        (which.index(n), which.count(n), len({t for t, w in zip(text, which, strict=True) if w == n}))
+        for n in range(len(set(which)))
+    ]
+    return which, facts
 
 
-def count_known(terms, table):
-    """Counts of each text by feature, sorted; ``table`` maps hashes to features."""
-    rows = []
-    for text in range(terms.indptr.size - 1):
-        known = [table[int(h)] for h in terms.hashes[terms.indptr[text] : terms.indptr[text + 1]] if int(h) in table]
-        rows.append([(feature, known.count(feature)) for feature in sorted(set(known))])
-    return rows
+def weigh_rows(columns, places, shares, frequency, idf):
+    """A dense row a text: the sum of its fields' rows of unit length times their shares, of unit length itself."""
+
+    def unit(row):
+        return row / (np.linalg.norm(row) or 1.0)
+
+    fields = []
+    for first, last in pairwise(places):
+        counts = np.bincount(columns[first:last][columns[first:last] >= 0], minlength=idf.size)
+        fields.append(unit(frequency[counts].astype(float) * idf))
+    rows = np.array(fields).reshape(-1, shares.size, idf.size)
+    return np.array([unit(shares @ row) for row in rows]) if len(rows) and shares.size > 1 else rows[:, 0]
 
 
 def count_marks(buffer, start, stop):

@@ -43,7 +43,7 @@ def test_words_come_in_their_order_as_text_features_cut_them():
 def test_many_blocks_of_texts_are_read_as_one(monkeypatch):
     sequences = Sequences(6, min_df=1).fit(TEXTS)
     whole = sequences.transform(TEXTS).toarray()
-    monkeypatch.setattr("tailwise.text.terms.CHARACTERS_A_BLOCK", 30)
+    monkeypatch.setattr("tailwise.text.cutting.CHARACTERS_A_BLOCK", 30)
     np.testing.assert_array_equal(sequences.transform(TEXTS).toarray(), whole)
 
 

@@ -12,7 +12,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 import tailwise
 from tailwise import TextFeatures
 from tailwise.errors import InvalidInput, NotFitted
-from tailwise.text import terms
+from tailwise.text import cutting
 
 _WORDS = st.sampled_from(
     [
@@ -97,7 +97,7 @@ def test_blocks_and_threads_do_not_change_the_result(monkeypatch):
     texts = [" ".join(f"w{i}" for i in rng.zipf(1.5, 20) % 500) for _ in range(200)]
     whole = TextFeatures(2, char_ngrams=(3, 4), n_jobs=1).fit(texts)
     rows = whole.transform(texts)
-    monkeypatch.setattr(terms, "CHARACTERS_A_BLOCK", 500)
+    monkeypatch.setattr(cutting, "CHARACTERS_A_BLOCK", 500)
     for n_jobs in (1, 2):
         other = TextFeatures(2, char_ngrams=(3, 4), n_jobs=n_jobs).fit(texts)
         assert other.vocabulary_ == whole.vocabulary_ and (other.idf_ == whole.idf_).all()

@@ -11,7 +11,7 @@ from tailwise import LabelMatcher, Texts, Vocabulary
 from tailwise.errors import InvalidInput, MissingExtra, NotFitted
 from tailwise.persistence.checks import Violation
 from tailwise.text import language as languages
-from tailwise.text import terms
+from tailwise.text import cutting
 from tailwise.text.matcher import FACTS
 from tailwise.text.rows import KnownLabels
 from tailwise.vocabulary.building import Builder
@@ -154,7 +154,7 @@ def test_same_bits_for_any_number_of_jobs_and_blocks(monkeypatch, vocabulary):
     words = np.array(["Meer", "sea", "law", "of", "the", "Seerecht", "Rechtsmeer", "Ozean"])
     texts = [" ".join(rng.choice(words, rng.integers(0, 9))) for _ in range(60)]
     whole = LabelMatcher(n_jobs=1).fit(texts, labels=labels_of(None, vocabulary))
-    monkeypatch.setattr(terms, "CHARACTERS_A_BLOCK", 50)
+    monkeypatch.setattr(cutting, "CHARACTERS_A_BLOCK", 50)
     cut = LabelMatcher(n_jobs=2).fit(texts, labels=labels_of(None, vocabulary))
     a, b = whole.transform(texts), cut.transform(texts)
     assert a.nnz > 100

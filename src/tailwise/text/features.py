@@ -8,11 +8,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from tailwise.data.texts import ONLY_FIELD, Texts, check_texts, in_fields
+from tailwise.data.texts import ONLY_FIELD, check_texts, in_fields
 from tailwise.errors import InvalidInput, argument
 from tailwise.parameters import Flag, Integer, OrNone, check_parameters
 from tailwise.persistence.checks import check_exact, check_finite, check_strings, check_that
-from tailwise.rows import smooth_idf, unit_rows, with_values
+from tailwise.rows import smooth_idf, unit_rows
+from tailwise.text.cutting import Cut, Folding, into_pieces, into_words
 from tailwise.text.fields import FieldChoice, check_weights, weigh_fields
 from tailwise.text.places import field_places, find_terms
 from tailwise.text.rows import (
@@ -29,17 +30,7 @@ from tailwise.text.rows import (
     placed,
     without_more,
 )
-from tailwise.text.terms import (
-    Cut,
-    Folding,
-    KnownTerms,
-    Limits,
-    into_pieces,
-    into_words,
-    learn_terms,
-    terms_in_order,
-    weigh_terms,
-)
+from tailwise.text.terms import Fields, KnownTerms, Learnt, Limits, Weighing, learn_terms, terms_in_order
 
 
 class TextFeatures(TextRows):
@@ -140,12 +131,27 @@ class TextFeatures(TextRows):
     def fit(self, texts: Sequence[str], y: Any = None, *, labels: KnownLabels | None = None) -> Self:
         """Learn the terms and their idf from ``texts``."""
         del y, labels
+        self._learn(texts)
+        return self
+
+    def fit_transform(  # type: ignore[override]
+        self, texts: Sequence[str], y: Any = None, *, labels: KnownLabels | None = None
+    ) -> sparse.csr_array:
+        """``fit`` and the rows of ``texts``, which are cut into terms once."""
+        del y, labels
+        learnt = self._learn(texts)
+        blocks = self._blocks(self.fields_)
+        return self._beside(
+            [self._weighing(block).weigh_learnt(part, self.n_jobs) for block, part in zip(blocks, learnt, strict=True)]
+        )
+
+    def _learn(self, texts: Sequence[str]) -> list[Learnt]:
         check_parameters(self)
         texts = check_texts(texts)
         fields = weigh_fields(self.fields, texts)
         limits = Limits(self.min_df, self.max_df, self.max_features)
         by_field, blocks = _by_field(texts, fields), self._blocks(fields)
-        parts = [learn_terms(block.texts(by_field), block.cut, limits, self.n_jobs) for block in blocks]
+        parts = [learn_terms(block.read(by_field), block.cut, limits, self.n_jobs) for block in blocks]
         terms = [term for part in parts for term in part.terms]
         if not terms:
             raise InvalidInput(
@@ -157,7 +163,7 @@ class TextFeatures(TextRows):
         self.hashes_ = np.concatenate([part.hashes for part in parts])
         self.idf_ = np.concatenate([part.idf for part in parts])
         self.groups_ = groups_of((block.group, part.idf.size) for block, part in zip(blocks, parts, strict=True))
-        return self
+        return parts
 
     def update(self, texts: Sequence[str], n_known: int) -> Self:
         """Take in the words of more ``texts`` than the first ``n_known``, in new columns at the end.
@@ -178,12 +184,12 @@ class TextFeatures(TextRows):
         by_field = _by_field(texts, self.fields_)
         for block in blocks:
             if block.kind == "words":
-                self._grow(block, block.texts(by_field), n_known, alone=len(blocks) == 1)
+                self._grow(block, block.read(by_field), n_known, alone=len(blocks) == 1)
         return self
 
-    def _grow(self, block: _Block, texts: Sequence[str], n_known: int, *, alone: bool) -> None:
+    def _grow(self, block: _Block, texts: Fields, n_known: int, *, alone: bool) -> None:
         """New columns for the words of a block that it does not have."""
-        own = self._columns(block)
+        own, n_new = self._columns(block), len(texts[0])
         found = learn_terms(texts, block.cut, Limits(self.min_df, self.max_df, None), self.n_jobs)
         new = np.flatnonzero(~np.isin(found.hashes, self.hashes_[own]))
         if self.max_features is not None:
@@ -191,10 +197,10 @@ class TextFeatures(TextRows):
         if not new.size:
             return
         # learn_terms weighs by the new texts alone: 1 + n_having of them is (1 + n_new) / e^(idf - 1).
-        having = (1.0 + len(texts)) / np.exp(found.idf[new].astype(np.float64) - 1.0) - 1.0
+        having = (1.0 + n_new) / np.exp(found.idf[new].astype(np.float64) - 1.0) - 1.0
         self.vocabulary_ = self.vocabulary_ + [found.terms[i] for i in new]
         self.hashes_ = np.concatenate([self.hashes_, found.hashes[new]])
-        self.idf_ = np.concatenate([self.idf_, smooth_idf(having, n_known + len(texts))])
+        self.idf_ = np.concatenate([self.idf_, smooth_idf(having, n_known + n_new)])
         sizes = [(name, last - first) for name, (first, last) in self.groups_.items()]
         more = (more_of(block.group, self.groups_), new.size)
         self.groups_ = groups_of([(block.group, len(self.vocabulary_))] if alone else [*sizes, more])
@@ -209,28 +215,27 @@ class TextFeatures(TextRows):
         self._check_is_fitted()
         by_field = _by_field(check_texts(texts), self.fields_)
         blocks = self._blocks(self.fields_)
-        parts = [self._weigh(block, by_field) for block in blocks]
+        return self._beside(
+            [
+                self._weighing(block).weigh(block.read(by_field), block.cut, self._known(block), self.n_jobs)
+                for block in blocks
+            ]
+        )
+
+    def _beside(self, parts: list[sparse.csr_array]) -> sparse.csr_array:
+        """Rows from those of each block of columns, all of unit length."""
         if len(parts) == 1:
             return parts[0]
         X = unit_rows(sparse.csr_array(sparse.hstack(parts, format="csr")))
-        return placed(X, np.concatenate([self._columns(block) for block in blocks]))
+        return placed(X, np.concatenate([self._columns(block) for block in self._blocks(self.fields_)]))
 
     @property
     def field_names(self) -> list[str]:
         """The fields that are told apart."""
         return list(self.fields_)
 
-    def _weigh(self, block: _Block, by_field: dict[str, Sequence[str]]) -> sparse.csr_array:
-        """The rows of one block of columns, of unit length."""
-        known = self._known(block)
-        rows = [
-            weigh_terms(by_field[field], block.cut, known, sublinear=self.sublinear_tf, n_jobs=self.n_jobs)
-            for field in block.weights
-        ]
-        if len(rows) == 1:
-            return rows[0]
-        weighted = [with_values(X, X.data * np.float32(w)) for X, w in zip(rows, block.weights.values(), strict=True)]
-        return unit_rows(sparse.csr_array(sum(weighted[1:], weighted[0])))
+    def _weighing(self, block: _Block) -> Weighing:
+        return Weighing(tuple(block.weights.values()), self.sublinear_tf)
 
     def _known(self, block: _Block) -> KnownTerms:
         """The terms of a block of columns, to be looked up; kept until other terms are learnt."""
@@ -339,10 +344,9 @@ class _Block(NamedTuple):
         """The one field whose columns these are."""
         return next(iter(self.weights)) if len(self.weights) == 1 and self.weights is not _JOINED else None
 
-    def texts(self, by_field: dict[str, Sequence[str]]) -> Sequence[str]:
-        """What the terms are learnt from."""
-        chosen = {field: by_field[field] for field in self.weights}
-        return Texts(chosen) if len(chosen) > 1 else next(iter(chosen.values()))
+    def read(self, by_field: dict[str, Sequence[str]]) -> Fields:
+        """The texts of its fields."""
+        return [by_field[field] for field in self.weights]
 
     def named(self, term: str) -> str:
         """The column of a term: pieces of words stand between bars, and a separate field before its terms."""

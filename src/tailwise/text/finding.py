@@ -10,9 +10,9 @@ import numpy as np
 from tailwise.data.texts import in_fields
 from tailwise.kernels.text import names as kernels
 from tailwise.parallel import map_blocks
+from tailwise.text.cutting import Folding, blocks_of, into_words
 from tailwise.text.places import origins
 from tailwise.text.stemming import LINKS, base_language, stem
-from tailwise.text.terms import Folding, blocks_of, into_words
 
 _CUT = into_words(1, (), Folding(), shortest=1)
 _KNOWN_FROM = 3

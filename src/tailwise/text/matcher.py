@@ -23,6 +23,7 @@ from tailwise.persistence.checks import (
     check_strings,
     check_that,
 )
+from tailwise.text.cutting import blocks_of, table_size
 from tailwise.text.finding import (
     Tables,
     count_stems,
@@ -36,7 +37,6 @@ from tailwise.text.finding import (
 from tailwise.text.label_names import learn_names, names_of, near_labels
 from tailwise.text.places import field_places
 from tailwise.text.rows import Groups, KnownLabels, Language, Spans, TextRows, groups_of
-from tailwise.text.terms import blocks_of, table_size
 
 FACTS = (
     "words of the name",

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tailwise.data.texts import ONLY_FIELD, Texts, in_fields
-from tailwise.text.terms import Cut, Folding
+from tailwise.text.cutting import Cut, Folding
 
 _GAP = re.compile(r"\W")
 

@@ -1,107 +1,28 @@
-"""Texts cut into terms, which there are learnt, each weighed: what :class:`~tailwise.TextFeatures` is made of.
+"""Terms learnt from texts and weighed: what :class:`~tailwise.TextFeatures` is made of.
 
-Terms are known by 64-bit hashes; their spelling is looked up once, when they are learnt.
+A text is one string or several, its fields. Terms are known by 64-bit hashes; their spelling is looked up once, when
+they are learnt.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from tailwise.kernels.text import terms as kernels
+from tailwise.kernels.text.weighing import weigh_rows
 from tailwise.parallel import map_blocks
-from tailwise.rows import smooth_idf, unit_rows
+from tailwise.rows import smooth_idf
+from tailwise.text.cutting import Cut, blocks_of, table_size
 
-CHARACTERS_A_BLOCK = 2_000_000
+Fields = Sequence[Sequence[str]]
+"""The texts of each field."""
 _MANY_BLOCKS = 4
 _TIMES_A_TERM = 16
-
-
-class Folding(NamedTuple):
-    """What does not matter in a text."""
-
-    lowercase: bool = True
-    strip_accents: bool = False
-
-    def __call__(self, text: str) -> str:
-        """The text without it."""
-        text = text.lower() if self.lowercase else text
-        if not self.strip_accents:
-            return text
-        from sklearn.feature_extraction.text import strip_accents_unicode
-
-        return strip_accents_unicode(text)
-
-
-class Cut(NamedTuple):
-    """How a text is cut into terms: by a kernel with its arguments, after folding."""
-
-    kernel: Any
-    arguments: tuple[Any, ...]
-    room: Callable[[int, int], int]
-    """How many terms so many characters of so many texts have at most."""
-    folding: Folding
-    spell: Callable[[str], str]
-    """The name of a term, from the piece of text that it spans."""
-
-    def __call__(self, block: Sequence[str]) -> tuple[str, kernels.Terms]:
-        """The terms of each text of a block, and the folded texts joined, in which they have their places."""
-        folded = [self.folding(text) for text in block]
-        # A newline around each text: no word touches that of another text, and every word has neighbours.
-        starts = np.cumsum([1, *(len(text) + 1 for text in folded)], dtype=np.int64)
-        joined = "\n" + "\n".join(folded) + "\n"
-        codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
-        room = self.room(codes.size, len(folded))
-        out = kernels.Terms(
-            np.empty(room, np.uint64),
-            np.empty(room, np.int64),
-            np.empty(room, np.int32),
-            np.empty(starts.size, np.int64),
-        )
-        size = self.kernel(codes, starts, _word_characters(), *self.arguments, out)
-        return joined, kernels.Terms(out.hashes[:size], out.first[:size], out.length[:size], out.indptr)
-
-
-def into_words(longest_run: int, stop_words: Sequence[str], folding: Folding, *, shortest: int = 2) -> Cut:
-    """Runs of 1…``longest_run`` words of at least ``shortest`` characters, of which ``stop_words`` are none."""
-    keys = np.zeros(table_size(len(stop_words)), np.uint64)
-    if stop_words:
-        alone = into_words(1, (), folding)
-        kernels.build_table(alone(stop_words)[1].hashes, keys, np.empty(keys.size, np.int32))
-    stop = {folding(word) for word in stop_words}
-
-    def spell(piece: str) -> str:
-        return piece if longest_run == 1 else " ".join(w for w in re.findall(r"\w\w+", piece) if w not in stop)
-
-    def room(size: int, texts: int) -> int:
-        return longest_run * (size // (shortest + 1) + texts)
-
-    return Cut(kernels.hash_words, (shortest, longest_run, keys), room, folding, spell)
-
-
-def into_pieces(shortest: int, longest: int, folding: Folding) -> Cut:
-    """Pieces of words, with a space before and after each word."""
-    each = 2 * (longest - shortest + 1)
-    return Cut(
-        kernels.hash_pieces,
-        (shortest, longest),
-        lambda size, texts: each * (size + texts),
-        folding,
-        lambda piece: re.sub(r"\W", " ", piece),
-    )
-
-
-class Learnt(NamedTuple):
-    """Terms in the order of their columns."""
-
-    terms: list[str]
-    hashes: np.ndarray  # (n_terms,) uint64
-    idf: np.ndarray  # (n_terms,) float32
 
 
 class Limits(NamedTuple):
@@ -112,47 +33,92 @@ class Limits(NamedTuple):
     max_features: int | None
 
 
-def learn_terms(texts: Sequence[str], cut: Cut, limits: Limits, n_jobs: int | None) -> Learnt:
-    """The terms of ``texts`` within ``limits``, sorted by name, with their idf."""
+class Numbered(NamedTuple):
+    """The terms of a block of texts by numbers of its own."""
 
-    def count_block(block: list[str]) -> tuple[str, kernels.Terms, np.ndarray, np.ndarray]:
+    which: np.ndarray  # (terms of all texts,) int32
+    indptr: np.ndarray  # (fields of texts + 1,) int64
+    columns: np.ndarray  # (numbers,) int32: the column of each, -1 for none
+
+
+class Learnt(NamedTuple):
+    """Terms in the order of their columns, and the texts that they were learnt from."""
+
+    terms: list[str]
+    hashes: np.ndarray  # (n_terms,) uint64
+    idf: np.ndarray  # (n_terms,) float32
+    blocks: list[Numbered]
+
+
+class _Counted(NamedTuple):
+    """A block of texts with the distinct terms of it."""
+
+    joined: str
+    which: np.ndarray
+    indptr: np.ndarray
+    hashes: np.ndarray
+    first: np.ndarray
+    length: np.ndarray
+    counts: np.ndarray
+    texts: np.ndarray
+
+
+def learn_terms(fields: Fields, cut: Cut, limits: Limits, n_jobs: int | None) -> Learnt:
+    """The terms of texts within ``limits``, sorted by name, with their idf."""
+
+    def count_block(block: list[str]) -> _Counted:
         joined, terms = cut(block)
-        # A table that stays in the caches, as long as terms come again and again.
-        entries, counted = terms.hashes.size // _TIMES_A_TERM, False
-        while not counted:
-            keys = np.zeros(table_size(entries), np.uint64)
-            facts = np.empty((keys.size, 4), np.int64)
-            counted = kernels.count_distinct(terms, keys, facts)
-            entries = _TIMES_A_TERM * entries + 1
-        used = np.flatnonzero(keys)
-        first = facts[used, 0]
-        spans = kernels.Terms(terms.hashes[first], terms.first[first], terms.length[first], terms.indptr)
-        return joined, spans, facts[used, 1], facts[used, 2]
+        which, facts = _number(terms.hashes, terms.indptr, len(fields))
+        first = facts[:, 0]
+        spans = terms.hashes[first], terms.first[first], terms.length[first]
+        return _Counted(joined, which, terms.indptr, *spans, facts[:, 1], facts[:, 2])
 
-    parts = _by_block(count_block, blocks_of(texts), "Learning terms", n_jobs)
-    every = np.concatenate([spans.hashes for _, spans, _, _ in parts])
-    hashes, where, group = np.unique(every, return_index=True, return_inverse=True)
+    parts = _by_block(count_block, _blocks(fields), "Learning terms", n_jobs)
+    every = np.concatenate([part.hashes for part in parts])
+    number, facts = _number(every, np.array([0, every.size]), 1)
+    place = facts[:, 0]
     counts, having = (
-        np.bincount(group, np.concatenate([part[i] for part in parts]), hashes.size).astype(np.int64) for i in (2, 3)
+        np.bincount(number, np.concatenate(each), place.size).astype(np.int64)
+        for each in ([part.counts for part in parts], [part.texts for part in parts])
     )
-    n_texts = len(texts)
+    n_texts = len(fields[0])
     low, high = (limit * n_texts if isinstance(limit, float) else limit for limit in (limits.min_df, limits.max_df))
     kept = np.flatnonzero((having >= low) & (having <= high))
-    names = _spelled(parts, where[kept], cut)
+    names = _spelled(parts, place[kept], cut)
     order = sorted(range(len(names)), key=names.__getitem__)
     if limits.max_features is not None and len(order) > limits.max_features:
         order = sorted(order, key=lambda i: -counts[kept[i]])[: limits.max_features]
         order.sort(key=names.__getitem__)
     chosen = kept[order]
-    return Learnt([names[i] for i in order], hashes[chosen], smooth_idf(having[chosen], n_texts))
+    column = np.full(place.size, -1, np.int32)
+    column[chosen] = np.arange(chosen.size)
+    own = np.split(column[number], np.cumsum([part.hashes.size for part in parts])[:-1])
+    blocks = [Numbered(part.which, part.indptr, columns) for part, columns in zip(parts, own, strict=True)]
+    idf = smooth_idf(having[chosen], n_texts)
+    return Learnt([names[i] for i in order], every[place[chosen]], idf, blocks)
 
 
-def _spelled(parts: list[Any], places: np.ndarray, cut: Cut) -> list[str]:
+def _number(hashes: np.ndarray, indptr: np.ndarray, a_text: int) -> tuple[np.ndarray, np.ndarray]:
+    """The number of each term among the distinct ones, and the facts about these; see ``kernels.number_terms``."""
+    which = np.empty(hashes.size, np.int32)
+    # A table that stays in the caches, as long as terms come again and again.
+    entries, n = hashes.size // _TIMES_A_TERM, -1
+    while n < 0:
+        keys = np.zeros(table_size(entries), np.uint64)
+        facts = np.empty((keys.size // 2, 4), np.int64)
+        n = kernels.number_terms(hashes, indptr, a_text, keys, np.empty(keys.size, np.int32), which, facts)
+        entries = _TIMES_A_TERM * entries + 1
+    return which, facts[:n].copy()
+
+
+def _spelled(parts: list[_Counted], places: np.ndarray, cut: Cut) -> list[str]:
     """The names of terms, given by their places among the distinct terms of all blocks."""
-    sizes = np.cumsum([0, *(spans.hashes.size for _, spans, _, _ in parts)])
+    sizes = np.cumsum([0, *(part.hashes.size for part in parts)])
     block = np.searchsorted(sizes, places, side="right") - 1
-    first, length = (np.concatenate([spans[at] for _, spans, _, _ in parts])[places] for at in (1, 2))
-    texts = [joined for joined, _, _, _ in parts]
+    first, length = (
+        np.concatenate(each)[places] for each in ([part.first for part in parts], [part.length for part in parts])
+    )
+    texts = [part.joined for part in parts]
     spans = zip(block.tolist(), first.tolist(), (first + length).tolist(), strict=True)
     return [cut.spell(texts[part][start:stop]) for part, start, stop in spans]
 
@@ -176,24 +142,44 @@ class KnownTerms(NamedTuple):
         return cls(keys, places, idf)
 
 
-def weigh_terms(
-    texts: Sequence[str], cut: Cut, known: KnownTerms, *, sublinear: bool, n_jobs: int | None
-) -> sparse.csr_array:
-    """TF-IDF rows of unit length, (n_texts, n_terms) float32, for the terms that are ``known``."""
-    keys, values, idf = known
+class Weighing(NamedTuple):
+    """What fields and frequent terms weigh in a row."""
 
-    def count_block(block: list[str]) -> sparse.csr_array:
-        _, terms = cut(block)
-        indptr = np.empty(len(block) + 1, np.int64)
-        indices, counts = np.empty(terms.hashes.size, np.int32), np.empty(terms.hashes.size, np.float32)
-        size = kernels.count_known(terms, keys, values, idf.size, indptr, indices, counts)
-        weights = 1.0 + np.log(counts[:size]) if sublinear else counts[:size]
-        data = (weights * idf[indices[:size]]).astype(np.float32)
-        rows = sparse.csr_array((data, indices[:size], indptr.astype(np.int32)), shape=(len(block), idf.size))
-        return unit_rows(rows)
+    shares: Sequence[float]
+    """of the fields"""
+    sublinear: bool
 
-    parts = _by_block(count_block, blocks_of(texts), "Weighing terms", n_jobs)
-    return sparse.csr_array(sparse.vstack(parts, format="csr")) if len(parts) > 1 else parts[0]
+    def weigh(self, fields: Fields, cut: Cut, known: KnownTerms, n_jobs: int | None) -> sparse.csr_array:
+        """TF-IDF rows of unit length, (n_texts, n_terms) float32, for the terms that are ``known``."""
+
+        def weigh_block(block: list[str]) -> sparse.csr_array:
+            terms = cut(block)[1]
+            columns = np.empty(terms.hashes.size, np.int32)
+            kernels.look_up(terms.hashes, known.keys, known.places, columns)
+            return self._rows(columns, terms.indptr, known.idf)
+
+        return _below(_by_block(weigh_block, _blocks(fields), "Weighing terms", n_jobs))
+
+    def weigh_learnt(self, learnt: Learnt, n_jobs: int | None) -> sparse.csr_array:
+        """The rows of the texts that terms were learnt from, without cutting them again."""
+
+        def weigh_block(block: Numbered) -> sparse.csr_array:
+            return self._rows(block.columns[block.which], block.indptr, learnt.idf)
+
+        return _below(_by_block(weigh_block, learnt.blocks, "Weighing terms", n_jobs))
+
+    def _rows(self, columns: np.ndarray, places: np.ndarray, idf: np.ndarray) -> sparse.csr_array:
+        most = int(np.diff(places).max(initial=0))
+        frequency = np.arange(most + 1, dtype=np.float32)
+        if self.sublinear:
+            frequency[1:] = 1.0 + np.log(frequency[1:])
+        n_rows = (places.size - 1) // len(self.shares)
+        indptr = np.empty(n_rows + 1, np.int64)
+        indices, data = np.empty(columns.size, np.int32), np.empty(columns.size, np.float32)
+        shares = np.array(self.shares if len(self.shares) > 1 else [1.0], np.float32)
+        size = weigh_rows(columns, places, shares, frequency, idf, indptr, indices, data)
+        own = (data[:size].copy(), indices[:size].copy(), indptr.astype(np.int32))
+        return sparse.csr_array(own, shape=(n_rows, idf.size))
 
 
 def terms_in_order(texts: Sequence[str], cut: Cut, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -210,33 +196,15 @@ def terms_in_order(texts: Sequence[str], cut: Cut, hashes: np.ndarray) -> tuple[
     return np.concatenate(numbers), np.append(0, np.cumsum(np.concatenate(counts)))
 
 
-def blocks_of(texts: Sequence[str], *, whole: int = 1) -> list[list[str]]:
-    """The texts in blocks of a few megabytes, each a multiple of ``whole`` texts; at least one block."""
-    blocks: list[list[str]] = [[]]
-    size = 0
-    for place, text in enumerate(texts):
-        if size > CHARACTERS_A_BLOCK and place % whole == 0:
-            blocks.append([])
-            size = 0
-        blocks[-1].append(text)
-        size += len(text)
-    return blocks
+def _blocks(fields: Fields) -> list[list[str]]:
+    """Blocks of texts, the fields of each in a row."""
+    pieces = fields[0] if len(fields) == 1 else chain.from_iterable(zip(*fields, strict=True))
+    return blocks_of(pieces, whole=len(fields))
 
 
-def _by_block(function: Callable[[list[str]], Any], blocks: list[list[str]], doing: str, n_jobs: int | None) -> Any:
+def _below(parts: list[sparse.csr_array]) -> sparse.csr_array:
+    return sparse.csr_array(sparse.vstack(parts, format="csr")) if len(parts) > 1 else parts[0]
+
+
+def _by_block(function: Callable[[Any], Any], blocks: Sequence[Any], doing: str, n_jobs: int | None) -> Any:
     return map_blocks(function, blocks, n_jobs=n_jobs, description=doing if len(blocks) > _MANY_BLOCKS else "")
-
-
-@lru_cache(maxsize=1)
-def _word_characters() -> np.ndarray:
-    """For each code point whether it belongs to words, as ``\\w`` of Python's re has it."""
-    every = np.arange(0x110000, dtype=np.uint32).tobytes().decode("utf-32-le", "surrogatepass")
-    table = np.zeros(len(every), np.bool_)
-    for run in re.finditer(r"\w+", every):
-        table[run.start() : run.end()] = True
-    return table
-
-
-def table_size(entries: int) -> int:
-    """Room for so many entries in an open-addressing table: a power of two, less than half of it used."""
-    return 1 << max(4, int(2 * entries + 1).bit_length())

@@ -1,4 +1,4 @@
-"""Cutting texts into terms (words, runs of words, pieces of words) and counting them, each term known by a hash.
+"""Cutting texts into terms (words, runs of words, pieces of words), each term known by a hash, and numbering them.
 
 Terms are 64-bit hashes of their characters, mixed so that a million distinct terms collide with a chance of 3e-8.
 """
@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.compilation import njit
-from tailwise.kernels.sparse.sorting import sort_keys
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SPACE = np.uint64(32)
@@ -131,30 +130,36 @@ def hash_pieces(codes, starts, is_word, shortest, longest, out):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def count_distinct(terms, keys, facts):
-    """Distinct terms of a block, with how often and in how many texts each comes; returns whether there was room.
+def number_terms(hashes, indptr, a_text, keys, numbers, which, facts):
+    """Number the distinct terms of a block in the order of their first places; how many, or -1 without room for them.
 
-    ``keys`` (uint64 zeros, a power of two in size) becomes a hash table, of which at most half is used; ``facts``
-    (int64, keys.size × 4) gets, by slot: the first place among the terms, the count, the texts, the last text seen.
+    Terms come in pieces of texts, piece i at ``indptr[i]:indptr[i + 1]``, ``a_text`` of them a text. ``keys`` (uint64
+    zeros, a power of two in size) becomes a hash table, of which at most half is used, and ``numbers`` (int32) what it
+    maps to. ``which`` (int32) gets the number of each term; ``facts`` (keys.size // 2 × 4, int64) by number the first
+    place among the terms, the count, the texts, the last text seen. The last four are written.
     """
-    left = keys.size // 2
-    for text in range(terms.indptr.size - 1):
-        for i in range(terms.indptr[text], terms.indptr[text + 1]):
-            at = _slot(keys, terms.hashes[i])
+    n = 0
+    for piece in range(indptr.size - 1):
+        text = piece // a_text
+        for i in range(indptr[piece], indptr[piece + 1]):
+            at = _slot(keys, hashes[i])
             if keys[at] == 0:
-                if left == 0:
-                    return False
-                left -= 1
-                keys[at] = terms.hashes[i]
-                facts[at, 0] = i
-                facts[at, 1] = 0
-                facts[at, 2] = 0
-                facts[at, 3] = -1
-            facts[at, 1] += 1
-            if facts[at, 3] != text:
-                facts[at, 2] += 1
-                facts[at, 3] = text
-    return True
+                if n == facts.shape[0]:
+                    return -1
+                keys[at] = hashes[i]
+                numbers[at] = n
+                facts[n, 0] = i
+                facts[n, 1] = 0
+                facts[n, 2] = 0
+                facts[n, 3] = -1
+                n += 1
+            number = numbers[at]
+            which[i] = number
+            facts[number, 1] += 1
+            if facts[number, 3] != text:
+                facts[number, 2] += 1
+                facts[number, 3] = text
+    return n
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -171,28 +176,8 @@ def build_table(hashes, keys, values):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def count_known(terms, keys, values, n_features, indptr, indices, counts):
-    """Count the terms that are in the table, text by text, as CSR rows with sorted indices; returns the entries.
-
-    ``indices`` (int32) and ``counts`` (float32) have room for all terms; ``indptr`` is (texts + 1,) int64. The three
-    are written; the table of :func:`build_table`, whose values are below ``n_features``, and the terms are read.
-    """
-    seen = np.zeros(n_features, np.int32)
-    n = 0
-    indptr[0] = 0
-    for text in range(terms.indptr.size - 1):
-        start = n
-        for i in range(terms.indptr[text], terms.indptr[text + 1]):
-            at = _slot(keys, terms.hashes[i])
-            if keys[at] != 0:
-                feature = values[at]
-                if seen[feature] == 0:
-                    indices[n] = feature
-                    n += 1
-                seen[feature] += 1
-        sort_keys(indices[start:n], n - start)
-        for j in range(start, n):
-            counts[j] = seen[indices[j]]
-            seen[indices[j]] = 0
-        indptr[text + 1] = n
-    return n
+def look_up(hashes, keys, values, found):
+    """What the table of :func:`build_table` has for each of ``hashes``, -1 for nothing, into ``found`` (int32)."""
+    for i in range(hashes.size):
+        at = _slot(keys, hashes[i])
+        found[i] = values[at] if keys[at] != 0 else -1
