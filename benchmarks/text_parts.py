@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import lzma
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from benchmarks.harness import ROOT, save_results
 from tailwise.by_size import BySize
 from tailwise.label_lists import indicator
 from tailwise.measure import measured
-from tailwise.tail.boosting import BoostedTrees
 from tailwise.tail.candidates import Candidates
 from tailwise.tail.columns import resolve_groups
 from tailwise.tail.committee import OutOfFold, describe
@@ -37,9 +37,9 @@ _METRICS = ["f1@5", "p@1", "ndcg@5", "recall@5"]
 class _Kept(tw.Stacked):
     """A stack that keeps what it learns to combine from."""
 
-    def _fit_members(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> OutOfFold:
-        self.kept = super()._fit_members(X, Y, weight)
-        return self.kept
+    def _fit_members(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> Iterator[OutOfFold]:
+        self.kept = list(super()._fit_members(X, Y, weight))
+        return iter(self.kept)
 
 
 def main(arguments: list[str]) -> None:
@@ -124,23 +124,14 @@ def _costs(stack: _Kept, X: sparse.csr_array, Y: sparse.csr_array) -> dict[str, 
 
 def _rank(stack: _Kept, Y: sparse.csr_array, judged: Candidates, described: np.ndarray, own: list[int]) -> tw.TopK:
     """The top 5 of a stack of some members, whose combining is learnt anew."""
-    candidates, kept, seen = stack.kept
-    some, chosen = _only(candidates, own)
-    new, new_chosen = _only(judged, own)
     inputs = [len(member.pair_inputs()) for member in stack.members_]
     columns = np.concatenate([np.arange(sum(inputs[:m]), sum(inputs[: m + 1])) for m in own]).astype(int)
-    hits = some.are_hits(Y)
-    used, weights = stack._sample(some, hits)
-    features = stack._features(some, kept[chosen][:, columns], seen[chosen])
-    trees = BoostedTrees.fit(
-        features[used],
-        hits[used],
-        weights,
-        max_iter=stack.max_iter,
-        learning_rate=stack.learning_rate,
-        max_leaf_nodes=stack.max_leaf_nodes,
-        random_state=0,
-    )
+    parts = []
+    for rows, candidates, known, seen in stack.kept:
+        some, chosen = _only(candidates, own)
+        parts.append(OutOfFold(rows, some, known[chosen][:, columns], seen[chosen]))
+    trees = stack._combine(parts, Y)
+    new, new_chosen = _only(judged, own)
     asked = stack._features(new, described[new_chosen][:, columns], stack.label_counts_[new.labels])
     return new.best(trees.probabilities(asked), 5)
 
