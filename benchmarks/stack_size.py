@@ -29,6 +29,7 @@ from benchmarks.harness import ROOT, save_results
 QUESTION = "Where labels are tens of thousands, does a stack stay within six fits of its dearest member, and 8 GB?"
 _MOST_FITS, _MOST_MB = 6.0, 8_000
 _ASKED = 2_000
+_OWN = "on all rows"
 _DRAWN = {"n_samples": 50_000, "n_features": 20_000, "n_labels": 50_000, "labels_per_row": 3.0, "exponent": 0.5}
 _SETS = ("records-en", "records-de", "drawn")
 
@@ -76,24 +77,23 @@ def measure(name: str) -> dict[str, Any] | None:
     model = make_model("stacked", random_state=0, n_jobs=1)
     warm = tw.make_longtail(500, 300, 200, random_state=1)
     model.fit(warm.X_train, warm.Y_train).predict_topk(warm.X_test)
-    stages: dict[str, float] = defaultdict(float)
     begun = time.process_time()
-    with _watched(stages):
+    with watched(lambda member: type(member).__name__) as stages:
         model.fit(X, Y)
     whole = time.process_time() - begun
-    stages["joining candidates, features"] = whole - sum(stages.values())
+    stages["", "joining candidates, features"] = whole - sum(stages.values())
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     begun = time.process_time()
     model.predict_topk(X[:_ASKED])
-    own = {stage: seconds for stage, seconds in stages.items() if stage.endswith("on all rows")}
+    own = {member: seconds for (member, stage), seconds in stages.items() if stage == _OWN}
     dearest = max(own, key=own.__getitem__)
     return {
         "rows": X.shape[0],
         "labels": Y.shape[1],
         "values": int(X.nnz),
-        "stages": stages,
+        "stages": {f"{member} {stage}".strip(): seconds for (member, stage), seconds in stages.items()},
         "CPU-s": whole,
-        "dearest": dearest.removesuffix(" on all rows"),
+        "dearest": dearest,
         "fits": whole / own[dearest],
         "peak MB": peak,
         "predict CPU-s": time.process_time() - begun,
@@ -115,27 +115,16 @@ def _rows(name: str) -> tuple[Any, Any] | None:
 
 
 @contextmanager
-def _watched(stages: dict[str, float]) -> Iterator[None]:
-    """Count CPU-seconds of the members' fits and predictions, and of the boosting; steps of a step are part of it."""
+def watched(named: Callable[[Any], str]) -> Iterator[dict[tuple[str, str], float]]:
+    """CPU-seconds of what members do, each by its name, and of the boosting; steps of a step are part of it."""
     from tailwise.base import XMCModel
     from tailwise.tail import Stacked
     from tailwise.tail.boosting import BoostedTrees
 
-    steps = {"fit": "{} on all rows", "fit_part": "{} out of fold", "predict_topk": "candidates of {}"}
-    within: list[str] = []
+    stages: dict[tuple[str, str], float] = defaultdict(float)
+    within: list[tuple[str, str]] = []
 
-    def timed(name: str, stage: str) -> Callable[..., Any]:
-        function = getattr(XMCModel, name)
-
-        @wraps(function)
-        def call(model: Any, *arguments: Any, **options: Any) -> Any:
-            if within or isinstance(model, Stacked):
-                return function(model, *arguments, **options)
-            return count(stage.format(type(model).__name__), lambda: function(model, *arguments, **options))
-
-        return call
-
-    def count(stage: str, work: Callable[[], Any]) -> Any:
+    def counted(stage: tuple[str, str], work: Callable[[], Any]) -> Any:
         within.append(stage)
         begun = time.process_time()
         try:
@@ -144,11 +133,23 @@ def _watched(stages: dict[str, float]) -> Iterator[None]:
             within.pop()
             stages[stage] += time.process_time() - begun
 
-    boost = BoostedTrees.fit
+    def timed(name: str, stage: str) -> Callable[..., Any]:
+        function = getattr(XMCModel, name)
+
+        @wraps(function)
+        def call(model: Any, *arguments: Any, **options: Any) -> Any:
+            if within or isinstance(model, Stacked):
+                return function(model, *arguments, **options)
+            return counted((named(model), stage), lambda: function(model, *arguments, **options))
+
+        return call
+
+    def boost(*arguments: Any, **options: Any) -> Any:
+        return counted(("", "boosting"), lambda: fit_trees(*arguments, **options))
+
+    fit_trees = BoostedTrees.fit
     with ExitStack() as patches:
-        for name, stage in steps.items():
+        for name, stage in {"fit": _OWN, "fit_part": "out of fold", "predict_topk": "candidates"}.items():
             patches.enter_context(mock.patch.object(XMCModel, name, timed(name, stage)))
-        patches.enter_context(
-            mock.patch.object(BoostedTrees, "fit", lambda *a, **o: count("boosting", lambda: boost(*a, **o)))
-        )
-        yield
+        patches.enter_context(mock.patch.object(BoostedTrees, "fit", boost))
+        yield stages
