@@ -415,6 +415,6 @@ def available() -> dict[str, ModuleType]:
     names = sorted(
         p.stem
         for p in Path(__file__).parent.glob("*.py")
-        if p.stem not in {"__init__", "__main__", "corpora", "harness"}
+        if p.stem not in {"__init__", "__main__", "corpora", "harness", "subsets"}
     )
     return {name: import_module(f"benchmarks.{name}") for name in names}

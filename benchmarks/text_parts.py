@@ -19,27 +19,17 @@ from scipy import sparse
 
 import tailwise as tw
 from benchmarks.harness import ROOT, save_results
+from benchmarks.subsets import Judged, Kept
 from tailwise.by_size import BySize
 from tailwise.label_lists import indicator
 from tailwise.measure import measured
-from tailwise.tail.boosting import BoostedTrees
-from tailwise.tail.candidates import Candidates
 from tailwise.tail.columns import resolve_groups
-from tailwise.tail.committee import OutOfFold, describe
 from tailwise.text import KnownLabels, SentenceVectors, TextFeatures, TextParts
 from tailwise.text.effort import plan_features, plan_model
 
 QUESTION = "What does each part of the best effort add, and what does it cost?"
 _DATA = ROOT.parent / "shared" / "data"
 _METRICS = ["f1@5", "p@1", "ndcg@5", "recall@5"]
-
-
-class _Kept(tw.Stacked):
-    """A stack that keeps what it learns to combine from."""
-
-    def _fit_members(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> OutOfFold:
-        self.kept = super()._fit_members(X, Y, weight)
-        return self.kept
 
 
 def main(arguments: list[str]) -> None:
@@ -79,7 +69,7 @@ def _measure(language: str, n_records: int, encoder: str) -> dict[str, Any]:
         X = maker.fit_transform(texts[:cut], labels=known)
         X_judged = maker.transform(texts[cut:])
     plan = plan_model("best", X, Y[:cut], maker.groups_, base=BySize(), random_state=0)
-    stack = _Kept(**plan.model.get_params(deep=False))
+    stack = Kept(**plan.model.get_params(deep=False))
     resolve_groups(stack, maker.groups_)
     size = f"{cut:,} records to train on, {len(records) - cut:,} judged"
     print(f"{language}: {size}; {making.cpu_seconds:.0f} CPU-s for rows")
@@ -87,15 +77,14 @@ def _measure(language: str, n_records: int, encoder: str) -> dict[str, Any]:
     with measured() as fitting:
         stack.fit(X, Y[:cut])
     print(f"stack of {len(stack.members)}: {fitting.cpu_seconds:.0f} CPU-s, peak {fitting.peak_mb:,.0f} MB")
-    judged = stack._candidates(X_judged)
-    described = describe(stack.members_, X_judged, judged)
+    judged = Judged(stack, X_judged)
     titles = [member.title for member in stack.members_]
     n = len(titles)
     # Names first, because they are what no other member sees; then the members in their order.
     order = [0, n - 1, *range(1, n - 1)]
     subsets = {titles[0]: [0]} | {f"+ {titles[order[i]]}": order[: i + 1] for i in range(1, n)}
     subsets |= {f"all without {title}": [j for j in range(n) if j != i] for i, title in enumerate(titles)}
-    tops = {name: _rank(stack, Y[:cut], judged, described, own) for name, own in subsets.items()}
+    tops = {name: judged.rank(Y[:cut], own, 5) for name, own in subsets.items()}
     whole = list(subsets)[n - 1]
     figures: dict[str, Any] = {"rows CPU-s": making.cpu_seconds, "stack CPU-s": fitting.cpu_seconds}
     figures["member CPU-s"] = costs
@@ -111,7 +100,7 @@ def _measure(language: str, n_records: int, encoder: str) -> dict[str, Any]:
     return figures
 
 
-def _costs(stack: _Kept, X: sparse.csr_array, Y: sparse.csr_array) -> dict[str, float]:
+def _costs(stack: Kept, X: sparse.csr_array, Y: sparse.csr_array) -> dict[str, float]:
     """CPU-seconds of one fit of each member on all training rows."""
     found = {}
     for member in stack.members:
@@ -120,35 +109,3 @@ def _costs(stack: _Kept, X: sparse.csr_array, Y: sparse.csr_array) -> dict[str, 
         found[fitted.title] = round(cost.cpu_seconds, 1)
         print(f"  {fitted.title:35} {cost.cpu_seconds:7.1f} CPU-s a fit", flush=True)
     return found
-
-
-def _rank(stack: _Kept, Y: sparse.csr_array, judged: Candidates, described: np.ndarray, own: list[int]) -> tw.TopK:
-    """The top 5 of a stack of some members, whose combining is learnt anew."""
-    candidates, kept, seen = stack.kept
-    some, chosen = _only(candidates, own)
-    new, new_chosen = _only(judged, own)
-    inputs = [len(member.pair_inputs()) for member in stack.members_]
-    columns = np.concatenate([np.arange(sum(inputs[:m]), sum(inputs[: m + 1])) for m in own]).astype(int)
-    hits = some.are_hits(Y)
-    used, weights = stack._sample(some, hits)
-    features = stack._features(some, kept[chosen][:, columns], seen[chosen])
-    trees = BoostedTrees.fit(
-        features[used],
-        hits[used],
-        weights,
-        max_iter=stack.max_iter,
-        learning_rate=stack.learning_rate,
-        max_leaf_nodes=stack.max_leaf_nodes,
-        random_state=0,
-    )
-    asked = stack._features(new, described[new_chosen][:, columns], stack.label_counts_[new.labels])
-    return new.best(trees.probabilities(asked), 5)
-
-
-def _only(candidates: Candidates, own: list[int]) -> tuple[Candidates, np.ndarray]:
-    """The candidates of some members, and which of all they are."""
-    chosen = np.flatnonzero(~np.isnan(candidates.scores[:, own]).all(axis=1))
-    rows = candidates.rows[chosen]
-    indptr = np.searchsorted(rows, np.arange(candidates.indptr.size)).astype(np.int64)
-    parts = (candidates.labels[chosen], candidates.scores[chosen][:, own], candidates.ranks[chosen][:, own])
-    return Candidates(indptr, *parts), chosen

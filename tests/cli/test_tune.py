@@ -63,3 +63,14 @@ def test_what_is_wrong_is_refused(run, rows, options, message):
     done = run("tune", rows, "-m", "nearest-rows", *options)
     assert done.code == 3
     assert message in done.err
+
+
+def test_training_chooses_settings_in_the_time_that_is_left(run, rows, tmp_path, monkeypatch):
+    monkeypatch.setattr("tailwise.text.settings._MOST_TRIALS", 2)
+    done = run("train", rows, "-o", tmp_path / "model", "--effort", "best", "--minutes", "5", "--seed", "1")
+    assert done.code == 0, done.err
+    assert "trial 0: learning_rate 0.08, members__0__C 1" in done.err
+    assert "of 2 tried on rows held out" in done.err
+    refused = run("train", rows, "-o", tmp_path / "other", "-m", "dismec", "--minutes", "5")
+    assert refused.code == 3
+    assert "minutes=5 is for a model that is chosen by effort" in refused.err

@@ -1,10 +1,11 @@
+import numpy as np
 import pytest
 from contracts import make_rows
 
 from tailwise import Centroid, NearestRows, Popularity
 from tailwise.errors import InvalidInput
-from tailwise.tail import Stacked, expected_calibration_error
-from tailwise.tail.candidates import is_hit
+from tailwise.tail import Ensemble, Stacked, candidates, expected_calibration_error
+from tailwise.tail.candidates import gather_candidates, is_hit
 
 
 def test_stacking_beats_its_members_and_is_calibrated():
@@ -39,17 +40,28 @@ def test_stacking_samples_easy_negatives_without_bias(rows):
     whole, sampled = (Stacked(members, n_pairs=n, random_state=0) for n in (10**9, 1))
     for model in (whole, sampled):
         model.fit(X, Y)
-    candidates = sampled._fit_members(X, Y, None).candidates
-    hits = candidates.are_hits(Y)
-    kept, weights = sampled._sample(candidates, hits)
-    assert hits[kept].sum() == hits.sum(), "what is right is always kept"
-    assert kept.size < 0.7 * hits.size
-    assert abs(weights.sum() - hits.size) < 0.2 * hits.size
-    kept, weights = whole._sample(candidates, hits)
-    assert kept.size == hits.size
-    assert (weights == 1).all()
     means = [model.predict_topk(X, 10).scores.mean() for model in (whole, sampled)]
     assert abs(means[0] - means[1]) < 0.1
+
+
+@pytest.mark.parametrize("model", [Stacked, Ensemble])
+def test_candidates_are_never_there_for_all_rows_at_once(rows, model, monkeypatch):
+    X, Y = rows
+    whole = model([Centroid(), NearestRows(k=5)], n_candidates=4, random_state=0).fit(X, Y)
+    sizes = []
+
+    def seen(tops, n_labels):
+        sizes.append(tops[0].labels.shape[0])
+        return gather_candidates(tops, n_labels)
+
+    monkeypatch.setattr(candidates, "_ROWS_A_BLOCK", 7)
+    monkeypatch.setattr(candidates, "gather_candidates", seen)
+    streamed = model([Centroid(), NearestRows(k=5)], n_candidates=4, random_state=0).fit(X, Y)
+    for k in (3, 9):
+        expected, found = whole.predict_topk(X, k), streamed.predict_topk(X, k)
+        np.testing.assert_array_equal(found.labels, expected.labels)
+        np.testing.assert_array_equal(found.scores, expected.scores)
+    assert max(sizes) == 7
 
 
 @pytest.mark.parametrize(

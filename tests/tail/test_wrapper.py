@@ -35,6 +35,13 @@ def test_folds_count_what_their_models_have_seen(rows):
     assert folds.counts_seen(np.array([5]), np.array([1]))[0] == 200
 
 
+@pytest.mark.parametrize(("n_rows", "sizes"), [(None, [100] * 3), (240, [100] * 2), (140, [100]), (40, [40])])
+def test_of_many_rows_about_as_many_as_wanted_are_in_a_fold(rows, n_rows, sizes):
+    folds = split_folds(rows[1], 3, 0, n_rows)
+    assert np.bincount(folds.fold + 1)[1:].tolist() == sizes
+    assert folds.counts.shape[0] == len(sizes)
+
+
 def test_folds_need_enough_rows(rows):
     with pytest.raises(InvalidInput, match="n_folds=3 needs at least that many rows, but X has n_samples=2"):
         split_folds(rows[1][:2], 3, 0)

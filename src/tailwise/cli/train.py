@@ -38,6 +38,15 @@ def train(
             help="quick, normal or best: how much training may take where --model auto chooses; best combines models."
         ),
     ] = "normal",
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            "--minutes",
+            min=0,
+            help="About how long training may take; what --model auto does not need goes into choosing its settings by "
+            "rows held out (extra tune).",
+        ),
+    ] = None,
     calibrate: Annotated[
         bool, typer.Option(help="Make scores probabilities, which fits the model once more on a part of the rows.")
     ] = True,
@@ -87,6 +96,8 @@ def train(
 
     tailwise train corpus/ -o my-model --vocab thesaurus.ttl --exclude deprecated --exclude 'rows<2'
 
+    tailwise train records.jsonl -o my-model --text-columns title,abstract --effort best --minutes 30
+
     tailwise train eurlex-4k -o my-model --model parabel --set n_trees=1
 
     tailwise train large.jsonl -o my-model --workdir /shared/run --engine dask://head:8786
@@ -114,6 +125,7 @@ def train(
     rules = inputs.label_rules(include, exclude)
     composed: dict[str, Any] = {
         "effort": effort,
+        "minutes": minutes,
         "tail": tail,
         "calibrate": calibrate,
         "encoder": encoder,

@@ -26,6 +26,7 @@ from tailwise.persistence.manifest import MANIFEST
 from tailwise.propensity import JainPropensity, Propensity, named_propensity
 from tailwise.text import GivenVectors, SentenceVectors, Tagger, TextFeatures, TextParts, TextRows
 from tailwise.text.encoding import find_encoder
+from tailwise.text.settings import check_minutes
 from tailwise.vocabulary import LabelRules
 
 HIERARCHY = "hierarchy"
@@ -38,6 +39,7 @@ def make_tagger(
     feature_settings: list[str],
     *,
     effort: str = "normal",
+    minutes: float | None = None,
     tail: float,
     calibrate: bool = True,
     seed: int,
@@ -54,6 +56,7 @@ def make_tagger(
     tagger = Tagger(
         by_size(settings, seed, known) if name == "auto" else named_model(name, settings, seed, known),
         effort=effort,
+        minutes=minutes,
         tail=tail,
         calibrate=calibrate,
         features=_features(features, encoder, vectors),
@@ -63,6 +66,7 @@ def make_tagger(
         random_state=seed,
     )
     check_parameters(tagger)
+    check_minutes(minutes, tagger.is_chosen)
     return tagger
 
 

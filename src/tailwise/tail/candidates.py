@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,9 @@ from scipy import sparse
 from tailwise.base import TopK
 from tailwise.kernels.sparse.csr import Csr, csr_parts
 from tailwise.kernels.sparse.topk import topk_csr
+from tailwise.parallel import row_blocks
+
+_ROWS_A_BLOCK = 4096
 
 
 def is_hit(labels: np.ndarray, Y: sparse.csr_array, rows: np.ndarray | None = None) -> np.ndarray:
@@ -37,18 +41,6 @@ class Candidates(NamedTuple):
     labels: np.ndarray
     scores: np.ndarray
     ranks: np.ndarray
-
-    @classmethod
-    def joined(cls, parts: list[tuple[np.ndarray, Candidates]], n: int) -> tuple[Candidates, np.ndarray]:
-        """The pairs of several sets of rows as those of ``n`` rows, and which of all pairs, in order, each is.
-
-        Each set comes with the numbers (ascending) that its rows have among the ``n``; other rows have no pair.
-        """
-        rows = np.concatenate([chosen[part.rows] for chosen, part in parts])
-        order = np.argsort(rows, kind="stable")
-        indptr = np.searchsorted(rows[order], np.arange(n + 1)).astype(np.int64)
-        columns = (np.concatenate([getattr(part, name) for _, part in parts])[order] for name in cls._fields[1:])
-        return cls(indptr, *columns), order
 
     @property
     def rows(self) -> np.ndarray:
@@ -91,3 +83,13 @@ def gather_candidates(members: list[TopK], n_labels: int) -> Candidates:
     rows = pairs // n_labels
     indptr = np.searchsorted(rows, np.arange(n + 1)).astype(np.int64)
     return Candidates(indptr, (pairs % n_labels).astype(np.int32), scores, ranks)
+
+
+def candidate_blocks(members: list[TopK], n_labels: int) -> Iterator[tuple[slice, Candidates]]:
+    """:func:`gather_candidates` of some thousand rows at a time, and which rows these are.
+
+    What is known of a pair takes ten times the room of a prediction: that of all rows is never there at once.
+    """
+    for block in row_blocks(members[0].labels.shape[0], _ROWS_A_BLOCK):
+        rows = slice(*block)
+        yield rows, gather_candidates([TopK(top.labels[rows], top.scores[rows]) for top in members], n_labels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,21 +14,28 @@ from tailwise.base import Models, TopK, XMCModel
 from tailwise.changes import Change
 from tailwise.persistence.checks import check_kind, check_that
 from tailwise.runs import kept, share
-from tailwise.tail.candidates import Candidates, gather_candidates
+from tailwise.tail.candidates import Candidates, candidate_blocks, gather_candidates
 from tailwise.tail.folds import N_FOLDS, N_ROWS, split_folds
 from tailwise.tail.ranking import N_CANDIDATES, followed_by
 from tailwise.tail.wrapper import fresh
 
 
 class OutOfFold(NamedTuple):
-    """Candidates of training rows from members that did not see them, and what those members know of each.
+    """Candidates of some training rows from members that did not see them, and what those members know of each.
 
-    ``described`` (n_pairs, m) float32 is what :func:`describe` says, ``seen`` (n_pairs,) how often they saw the label.
+    ``rows`` (n,) numbers the rows. ``described`` (n_pairs, m) float32 is what :func:`describe` says, ``seen``
+    (n_pairs,) how often the members saw the label.
     """
 
+    rows: np.ndarray
     candidates: Candidates
     described: np.ndarray
     seen: np.ndarray
+
+    @property
+    def pair_rows(self) -> np.ndarray:
+        """The training row of each pair."""
+        return self.rows[self.candidates.rows]
 
 
 def describe(members: list[XMCModel], X: sparse.csr_array, candidates: Candidates) -> np.ndarray:
@@ -39,8 +47,8 @@ def describe(members: list[XMCModel], X: sparse.csr_array, candidates: Candidate
 
 def _judged(
     members: list[XMCModel], part: tuple[Any, ...], X: sparse.csr_array, width: int
-) -> tuple[Candidates, np.ndarray]:
-    """Candidates for ``X`` of members fitted on a ``part`` of their rows, and what these know of each.
+) -> Iterator[tuple[slice, Candidates, np.ndarray]]:
+    """Candidates for ``X`` of members fitted on a ``part`` of their rows, and what these know of each, in blocks.
 
     ``part`` is what ``fit_part`` takes. One member after the other: one that knows nothing beside its scores is gone
     before the next is fitted, and none is left at the end.
@@ -52,8 +60,8 @@ def _judged(
         tops.append(fitted.predict_topk(X, width))
         if fitted.pair_inputs():
             describing.append(fitted)
-    found = gather_candidates(tops, members[0].n_labels_)
-    return found, describe(describing, X, found)
+    for rows, found in candidate_blocks(tops, members[0].n_labels_):
+        yield rows, found, describe(describing, X[rows], found)
 
 
 class Committee(XMCModel):
@@ -69,25 +77,21 @@ class Committee(XMCModel):
     n_jobs: int | None
     members_: list[XMCModel]
 
-    def _fit_members(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> OutOfFold:
-        """Fit every member on all rows, and return their out-of-fold candidates."""
+    def _fit_members(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> Iterator[OutOfFold]:
+        """Fit every member on all rows; then their out-of-fold candidates, some thousand rows at a time."""
         width = min(self.n_candidates, self.n_labels_)
         # The same folds for each member: a pair's scores then come from models that saw the same rows.
         folds = split_folds(Y, self.n_folds, self.random_state, self.n_rows)
+        n_fits = folds.counts.shape[0] + 1
         self.members_ = []
         for member in self.members:
-            with share(1 / (folds.counts.shape[0] + 1) / len(self.members)):
+            with share(1 / n_fits / len(self.members)):
                 self.members_.append(kept(partial(fresh(member, self.n_jobs).fit, X, Y, weight)))
-        parts, described = [], []
-        for held_out, rest in folds.parts():
+        for counts, (held_out, rest) in zip(folds.counts, folds.parts(), strict=True):
             part = (X[rest], Y[rest], rest, None if weight is None else weight[rest])
-            with share(1 / (folds.counts.shape[0] + 1)):
-                found, known = _judged(self.members_, part, X[held_out], width)
-            parts.append((held_out, found))
-            described.append(known)
-        candidates, order = Candidates.joined(parts, X.shape[0])
-        seen = folds.counts_seen(candidates.rows, candidates.labels)
-        return OutOfFold(candidates, np.concatenate(described)[order], seen)
+            with share(1 / n_fits):
+                for rows, found, known in _judged(self.members_, part, X[held_out], width):
+                    yield OutOfFold(held_out[rows], found, known, counts[found.labels])
 
     def _check_updates(self) -> None:
         super()._check_updates()
@@ -110,14 +114,19 @@ class Committee(XMCModel):
         """The score of each candidate: (n_pairs,)."""
 
     def _candidates(self, X: sparse.csr_array) -> Candidates:
-        width = min(self.n_candidates, self.n_labels_)
-        return gather_candidates([m.predict_topk(X, width) for m in self.members_], self.n_labels_)
+        return gather_candidates(self._tops(X, self.n_candidates), self.n_labels_)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
-        candidates = self._candidates(X)
-        ranked = candidates.best(self._score(X, candidates), k)
+        ranked = TopK(np.empty((X.shape[0], k), np.int32), np.empty((X.shape[0], k), np.float32))
+        for rows, candidates in candidate_blocks(self._tops(X, self.n_candidates), self.n_labels_):
+            ranked.labels[rows], ranked.scores[rows] = candidates.best(self._score(X[rows], candidates), k)
         if k <= self.n_candidates:
             return ranked
         # Seen apart: with deeper looks of its members a candidate would have another score.
-        deeper = gather_candidates([m.predict_topk(X, k) for m in self.members_], self.n_labels_)
-        return followed_by(ranked, deeper.beyond(self.n_candidates, k), k)
+        for rows, deeper in candidate_blocks(self._tops(X, k), self.n_labels_):
+            first = TopK(ranked.labels[rows], ranked.scores[rows])
+            ranked.labels[rows], ranked.scores[rows] = followed_by(first, deeper.beyond(self.n_candidates, k), k)
+        return ranked
+
+    def _tops(self, X: sparse.csr_array, k: int) -> list[TopK]:
+        return [member.predict_topk(X, min(k, self.n_labels_)) for member in self.members_]

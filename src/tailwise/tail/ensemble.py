@@ -31,7 +31,7 @@ class Ensemble(Committee):
     n_candidates, n_folds : int
         Labels that each member names in a row, and folds.
     n_rows : int or None
-        Rows that are predicted out of fold: of far more rows not every fold is. None is all.
+        About how many rows are predicted out of fold: of far more rows not every fold is. None is all.
     random_state : int or None
         Draws the folds.
     n_jobs : int or None
@@ -69,17 +69,18 @@ class Ensemble(Committee):
         self.n_jobs = n_jobs
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
-        candidates = self._fit_members(X, Y, weight).candidates
-        counted = np.ones(candidates.labels.size) if weight is None else weight[candidates.rows]
-        hits = candidates.are_hits(Y)
+        parts = list(self._fit_members(X, Y, weight))
+        table = np.concatenate([part.candidates.scores for part in parts])
+        hits = np.concatenate([part.candidates.are_hits(sparse.csr_array(Y[part.rows])) for part in parts])
+        counted = np.ones(hits.size) if weight is None else weight[np.concatenate([part.pair_rows for part in parts])]
         self.curves_ = []
-        for scores in candidates.scores.T:
+        for scores in table.T:
             named = ~np.isnan(scores)
             self.curves_.append(fit_curve(scores[named], hits[named], "isotonic", counted[named]))
         self.weights_ = np.full(len(self.members), 1.0 / len(self.members))
         if self.weights == "fitted":
             root = np.sqrt(counted)
-            found, _ = optimize.nnls(self._probabilities(candidates) * root[:, None], hits * root)
+            found, _ = optimize.nnls(self._probabilities(table) * root[:, None], hits * root)
             if found.sum() > 0:
                 self.weights_ = found / found.sum()
 
@@ -89,17 +90,18 @@ class Ensemble(Committee):
         check_curves("curves_", self.curves_, n)
         check_range("weights_", check_exact("weights_", self.weights_, np.float64, (n,)), 0, 1)
 
-    def _probabilities(self, candidates: Candidates) -> np.ndarray:
+    def _probabilities(self, table: np.ndarray) -> np.ndarray:
+        """What each member's scores (n_pairs, n_members) mean."""
         columns: list[Any] = [
             np.where(np.isnan(scores), 0.0, curve(np.nan_to_num(scores)))
-            for scores, curve in zip(candidates.scores.T, self.curves_, strict=True)
+            for scores, curve in zip(table.T, self.curves_, strict=True)
         ]
         return np.stack(columns, axis=1) if columns else np.empty((0, 0))
 
     def _score(self, X: sparse.csr_array, candidates: Candidates) -> np.ndarray:
         # Column by column, so that a row's sum does not depend on how many rows there are.
         total = np.zeros(candidates.labels.size, np.float64)
-        for weight, column in zip(self.weights_, self._probabilities(candidates).T, strict=True):
+        for weight, column in zip(self.weights_, self._probabilities(candidates.scores).T, strict=True):
             total += weight * column
         return total
 

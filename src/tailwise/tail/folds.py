@@ -46,8 +46,8 @@ def split_folds(
 ) -> Folds:
     """Draw ``n_folds`` folds of equal size.
 
-    Where there are far more than ``n_rows`` rows, as few folds as have that many, and none larger: a model of many rows
-    is then fitted once more, not ``n_folds`` times.
+    Where there are far more than ``n_rows`` rows, as few folds as have about that many, and none larger: a model of
+    many rows is then fitted once more, not ``n_folds`` times.
     """
     n = Y.shape[0]
     n_folds = int(n_folds)  # not an int8, whose products overflow
@@ -57,7 +57,7 @@ def split_folds(
     number = np.arange(n) % n_folds
     if n_rows is not None:
         size = min(n_rows, -(-n // n_folds))
-        n_asked = min(n_folds, -(-n_rows // size))
+        n_asked = min(n_folds, round(n_rows / size))
         if n_asked < n_folds:
             number = np.where(np.arange(n) < n_asked * size, np.arange(n) % n_asked, -1)
             n_folds = n_asked

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from scipy import sparse
 from scipy.special import expit
@@ -14,12 +16,12 @@ from tailwise.propensity import PropensityLike, resolve_propensity
 from tailwise.ranges import Range, Ranges
 from tailwise.tail.boosting import BoostedTrees
 from tailwise.tail.candidates import Candidates
-from tailwise.tail.committee import Committee, describe
-from tailwise.validation import as_rng, as_seed
+from tailwise.tail.committee import Committee, OutOfFold, describe
+from tailwise.tail.pairs import Pairs, PairSample
+from tailwise.validation import as_seed
 
 # A negative that no member ranks this high is easy: a share of them, weighted up, teaches as much as all.
 _EASY_RANK = 8
-_LEAST_SHARE = 0.05
 
 
 class Stacked(Committee):
@@ -42,8 +44,8 @@ class Stacked(Committee):
     n_candidates, n_folds : int
         Labels that each member names in a row, and folds.
     n_rows : int or None
-        Rows that are predicted out of fold, to learn from: of far more rows not every fold is, and a member is then
-        fitted twice and not ``n_folds + 1`` times. None is all.
+        About how many rows are predicted out of fold, to learn from: of far more rows not every fold is, and a member
+        is then fitted twice and not ``n_folds + 1`` times. None is all.
     n_pairs : int
         About how many candidates to train on: beyond that, candidates that are wrong and that no member ranks among its
         first eight are sampled, and weighted by the inverse of their share.
@@ -106,32 +108,29 @@ class Stacked(Committee):
         return {"learning_rate": Range.around(self.learning_rate, 4)}
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
-        candidates, described, seen = self._fit_members(X, Y, weight)
-        hits = candidates.are_hits(Y)
-        kept, weights = self._sample(candidates, hits)
-        if weight is not None:
-            weights = weights * weight[candidates.rows[kept]]
-        if self.sample_weights == "propensity":
-            inverse = 1.0 / resolve_propensity(self.propensity, Y)
-            weights = weights * np.where(hits[kept], inverse[candidates.labels[kept]], 1.0)
-        self.trees_ = BoostedTrees.fit(
-            self._features(candidates, described, seen)[kept],
-            hits[kept],
-            weights,
+        self.trees_ = self._combine(self._fit_members(X, Y, weight), Y, weight)
+
+    def _combine(
+        self, parts: Iterable[OutOfFold], Y: sparse.csr_array, weight: np.ndarray | None = None
+    ) -> BoostedTrees:
+        """Learn from what members said out of fold."""
+        inverse = 1.0 / resolve_propensity(self.propensity, Y) if self.sample_weights == "propensity" else None
+        sample = PairSample(self.n_pairs, self.random_state)
+        for part in parts:
+            candidates, described, seen = part.candidates, part.described, part.seen
+            hits = candidates.are_hits(sparse.csr_array(Y[part.rows]))
+            weights = np.ones(hits.size) if weight is None else weight[part.pair_rows]
+            if inverse is not None:
+                weights = weights * np.where(hits, inverse[candidates.labels], 1.0)
+            easy = ~hits & ~(candidates.ranks < _EASY_RANK).any(axis=1)
+            sample.add(Pairs(self._features(candidates, described, seen), hits, weights), easy)
+        return BoostedTrees.fit(
+            *sample.taken(),
             max_iter=self.max_iter,
             learning_rate=self.learning_rate,
             max_leaf_nodes=self.max_leaf_nodes,
             random_state=as_seed(self.random_state),
         )
-
-    def _sample(self, candidates: Candidates, hits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The pairs to train on, (n_kept,) positions, and their weights."""
-        easy = ~hits & ~(candidates.ranks < _EASY_RANK).any(axis=1)
-        n_easy = int(easy.sum())
-        room = (self.n_pairs - (hits.size - n_easy)) / max(1, n_easy)
-        share = min(1.0, max(_LEAST_SHARE, room))
-        kept = np.flatnonzero(~easy | (as_rng(self.random_state).random(hits.size) < share))
-        return kept, np.where(easy[kept], 1.0 / share, 1.0)
 
     def _features(self, candidates: Candidates, described: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """(n_pairs, 3 · n_members + 2 + m) float32: scores, distances to the row's best, ranks, log frequency, votes.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from copy import copy
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
@@ -42,6 +44,7 @@ from tailwise.text.named_labels import NamedLabels, names_of
 from tailwise.text.parts import TEXT_ROWS
 from tailwise.text.rows import KnownLabels, TextRows, more_ranges
 from tailwise.text.sequences import Sequences
+from tailwise.text.settings import check_minutes, choose_settings
 from tailwise.text.suggestions import RARITIES, rarity
 from tailwise.text.training_data import TrainingData
 from tailwise.validation import check_number, check_sample_weight, label_counts
@@ -64,6 +67,10 @@ class Tagger(NamedLabels, persistence.Saveable, BaseEstimator):
     effort : "quick", "normal" or "best"
         How much training may take, where no model is named: one model; a model of minutes combined with the names of
         labels found in texts; a stack of models that differ.
+    minutes : float or None
+        About how long ``fit`` may take, where no model is named: what the chosen model does not need goes into its
+        settings, chosen by rows held out (extra ``tune``). How many are tried depends on the machine's speed. None
+        leaves settings as they are.
     tail : float
         From precision (0) to rare labels (1): rank by score × (1/p)^tail.
     calibrate : bool
@@ -103,6 +110,7 @@ class Tagger(NamedLabels, persistence.Saveable, BaseEstimator):
         "propensity": OrNone(Component(Propensity, "Propensity", "JainPropensity()")),
         "keep_training_data": Flag(),
         "effort": EFFORT,
+        "minutes": OrNone(Number(low=0, open_low=True)),
         "tail": Number(low=0, high=1),
         "calibrate": Flag(),
         "rules": OrNone(Component(LabelRules, "LabelRules", "LabelRules(exclude=['rows<2'])")),
@@ -126,6 +134,7 @@ class Tagger(NamedLabels, persistence.Saveable, BaseEstimator):
         model: Any = None,
         *,
         effort: str = "normal",
+        minutes: float | None = None,
         tail: float = 0.0,
         calibrate: bool = True,
         features: TextRows | None = None,
@@ -136,6 +145,7 @@ class Tagger(NamedLabels, persistence.Saveable, BaseEstimator):
     ) -> None:
         self.model = model
         self.effort = effort
+        self.minutes = minutes
         self.tail = tail
         self.calibrate = calibrate
         self.features = features
@@ -164,6 +174,8 @@ class Tagger(NamedLabels, persistence.Saveable, BaseEstimator):
         ``on_step`` is told each step as it begins: its name, and a sentence for the person who waits.
         """
         check_parameters(self)
+        check_minutes(self.minutes, self.is_chosen)
+        begun = time.monotonic()
         numeric = is_numeric(texts)
         if numeric and self.features is not None:
             raise InvalidInput(f"features={self.features!r} is for texts, but rows of X were given; pass features=None")
@@ -193,7 +205,7 @@ class Tagger(NamedLabels, persistence.Saveable, BaseEstimator):
             known = KnownLabels(ids, label_names, Y, vocab)
             self.features_ = self._maker(rows, known)
             X = self.features_.fit_transform(rows, labels=known)
-        model = self._choose(X, Y, on_step)
+        model = self._choose(X, Y, on_step, begun)
         if self.features_ is not None:
             resolve_groups(model, self.features_.groups_)
         on_step(
@@ -299,18 +311,18 @@ class Tagger(NamedLabels, persistence.Saveable, BaseEstimator):
         return encode_labels(lists, ids), ids
 
     @property
-    def _is_chosen(self) -> bool:
+    def is_chosen(self) -> bool:
         """Whether the model is chosen by effort and size."""
         return self.model is None or self.model == "auto" or isinstance(self.model, BySize)
 
     def _finds_labels(self) -> bool:
         """Whether labels without training rows may be found."""
-        found = self._is_chosen and self.effort != "quick"
+        found = self.is_chosen and self.effort != "quick"
         return found or (self.features is not None and self.features.finds_labels)
 
     def _maker(self, texts: Any, labels: KnownLabels) -> TextRows:
         """What turns texts into rows that the model reads."""
-        if self._is_chosen and (self.features is None or self.features.makes == XMCModel.reads):
+        if self.is_chosen and (self.features is None or self.features.makes == XMCModel.reads):
             return clone(plan_features(self.effort, texts, labels, self.features))
         model = make_model(self.model) if isinstance(self.model, str) and self.model != "auto" else self.model
         reads = model.reads if isinstance(model, XMCModel) else XMCModel.reads
@@ -321,15 +333,27 @@ class Tagger(NamedLabels, persistence.Saveable, BaseEstimator):
             )
         return kind() if self.features is None else clone(self.features)
 
-    def _choose(self, X: Any, Y: Any, on_step: Callable[[str, str], Any]) -> XMCModel:
-        if self._is_chosen:
+    def _choose(self, X: Any, Y: Any, on_step: Callable[[str, str], Any], begun: float) -> XMCModel:
+        if self.is_chosen:
             base = self.model if isinstance(self.model, BySize) else BySize()
             groups = {} if self.features_ is None else self.features_.groups_
             plan = plan_model(self.effort, X, Y, groups, base=base, random_state=self.random_state)
             model = plan.model
-            time = f"about {plan.minutes:.0f} CPU-minutes" if plan.minutes >= 2 else "a CPU-minute or two"
-            cost = f"{time} and {plan.gigabytes:.1f} GB of memory"
+            minutes = f"about {plan.minutes:.0f} CPU-minutes" if plan.minutes >= 2 else "a CPU-minute or two"
+            cost = f"{minutes} and {plan.gigabytes:.1f} GB of memory"
             on_step("training", f"chose {describe(model)} for effort {self.effort}. {plan.reason}. It takes {cost}")
+            if self.minutes is not None:
+                resolve_groups(model, groups)
+                model = choose_settings(
+                    plan,
+                    X,
+                    Y,
+                    minutes=self.minutes - (time.monotonic() - begun) / 60,
+                    tail=self.tail,
+                    propensity=self.propensity,
+                    random_state=self.random_state,
+                    tell=partial(on_step, "settings"),
+                )
         else:
             model = make_model(self.model) if isinstance(self.model, str) else self.model
         whole = compose(

@@ -38,6 +38,7 @@ def tune(
     max_loss: dict[str, float] | None = None,
     n_trials: int = N_TRIALS,
     minutes: float | None = None,
+    then_fit: bool = False,
     validation_fraction: float = 0.2,
     propensity: Any = None,
     study: str | Path | None = None,
@@ -68,6 +69,9 @@ def tune(
         How many settings to try, those of an earlier run of the same ``study`` among them.
     minutes : float or None
         No trial begins later than this; what is chosen then depends on the machine's speed.
+    then_fit : bool
+        Whether the best is to be fitted on all rows within ``minutes`` too: no trial begins that, as long as the first,
+        would leave no time for it.
     validation_fraction : float
         The share of the rows to judge by.
     propensity : Propensity, array or None
@@ -111,9 +115,11 @@ def tune(
     begun = time.monotonic()
     with open_study(None if study is None else Path(study), ranges, seed, facts) as trials:
         while len(trials.trials) < n_trials:
-            late = minutes is not None and time.monotonic() - begun > 60 * minutes
-            if late and trials.trials:
-                break
+            if trials.trials and minutes is not None:
+                first = trials.trials[USUAL].user_attrs["seconds"]
+                ahead = first * (1 + 1 / (1 - validation_fraction)) if then_fit else 0.0
+                if time.monotonic() - begun + ahead > 60 * minutes:
+                    break
             on_trial(_try(trials, model, judge))
         kept, importance = trials.trials, trials.importance()
     found = [_trial(number, frozen) for number, frozen in enumerate(kept)]
