@@ -10,8 +10,8 @@ import tailwise
 from tailwise import LabelMatcher, Texts, Vocabulary
 from tailwise.errors import InvalidInput, MissingExtra, NotFitted
 from tailwise.persistence.checks import Violation
-from tailwise.text import language as languages
 from tailwise.text import cutting
+from tailwise.text import language as languages
 from tailwise.text.matcher import FACTS
 from tailwise.text.rows import KnownLabels
 from tailwise.vocabulary.building import Builder

@@ -8,7 +8,7 @@ import pytest
 from tailwise import Bonsai, Columns, DiSMEC, NearestRows, PropensityReranker, Stacked, Tagger, make_longtail
 from tailwise.by_size import BySize
 from tailwise.errors import InvalidInput, MissingExtra, import_extra
-from tailwise.text import settings
+from tailwise.text import effort, settings
 from tailwise.text.effort import Plan
 from tailwise.text.settings import choose_settings
 
@@ -80,6 +80,6 @@ def test_without_optuna_the_extra_is_named(data, monkeypatch):
     def absent(name):
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr(settings, "import_extra", lambda *a: import_extra(*a, importer=absent))
+    monkeypatch.setattr(effort, "import_extra", lambda *a: import_extra(*a, importer=absent))
     with pytest.raises(MissingExtra, match="minutes=5 needs optuna; install it with: pip install 'tailwise\\[tune\\]'"):
         Tagger(minutes=5).fit(data.X_train, data.Y_train)

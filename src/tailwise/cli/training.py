@@ -25,8 +25,8 @@ from tailwise.persistence import is_replaceable
 from tailwise.persistence.manifest import MANIFEST
 from tailwise.propensity import JainPropensity, Propensity, named_propensity
 from tailwise.text import GivenVectors, SentenceVectors, Tagger, TextFeatures, TextParts, TextRows
+from tailwise.text.effort import check_minutes
 from tailwise.text.encoding import find_encoder
-from tailwise.text.settings import check_minutes
 from tailwise.vocabulary import LabelRules
 
 HIERARCHY = "hierarchy"

@@ -13,6 +13,7 @@ from tailwise.base import XMCModel
 from tailwise.baselines import Centroid, NearestRows
 from tailwise.by_size import BySize
 from tailwise.data.texts import Texts
+from tailwise.errors import InvalidInput, import_extra
 from tailwise.parameters import Choice
 from tailwise.propensity import Propensity
 from tailwise.tail import Calibrated, Columns, PropensityReranker, Stacked
@@ -55,6 +56,18 @@ class Plan(NamedTuple):
     minutes: float
     """CPU-minutes."""
     gigabytes: float
+
+
+def check_minutes(minutes: float | None, chosen: bool) -> None:
+    """Refuse a time for settings where nothing chooses them: a named model, or no Optuna."""
+    if minutes is None:
+        return
+    if not chosen:
+        raise InvalidInput(
+            f"minutes={minutes:g} is for a model that is chosen by effort; leave the model out, or choose its settings "
+            "by `tailwise tune`"
+        )
+    import_extra("optuna", "tune", f"minutes={minutes:g}")
 
 
 def plan_features(effort: str, texts: Sequence[str], labels: KnownLabels, given: TextRows | None = None) -> TextRows:

@@ -9,7 +9,6 @@ from typing import Any
 from scipy import sparse
 
 from tailwise.base import XMCModel
-from tailwise.errors import InvalidInput, import_extra
 from tailwise.parallel import count_jobs
 from tailwise.parameters import signature_of
 from tailwise.propensity import Propensity
@@ -22,18 +21,6 @@ from tailwise.tuning.result import USUAL, shown_value
 _MOST_TRIALS = 100
 _FITS = 2.25
 """What choosing takes at least, in fits of the model: one on most rows, and that of the best on all."""
-
-
-def check_minutes(minutes: float | None, chosen: bool) -> None:
-    """Refuse a time for settings where nothing chooses them: a named model, or no Optuna."""
-    if minutes is None:
-        return
-    if not chosen:
-        raise InvalidInput(
-            f"minutes={minutes:g} is for a model that is chosen by effort; leave the model out, or choose its settings "
-            "by `tailwise tune`"
-        )
-    import_extra("optuna", "tune", f"minutes={minutes:g}")
 
 
 def choose_settings(

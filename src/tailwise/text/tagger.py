@@ -38,13 +38,12 @@ from tailwise.persistence.checks import (
 )
 from tailwise.propensity import JainPropensity, Propensity
 from tailwise.tail.columns import resolve_groups, with_more_columns
-from tailwise.text.effort import EFFORT, compose, plan_features, plan_model
+from tailwise.text.effort import EFFORT, check_minutes, compose, plan_features, plan_model
 from tailwise.text.features import TextFeatures
 from tailwise.text.named_labels import NamedLabels, names_of
 from tailwise.text.parts import TEXT_ROWS
 from tailwise.text.rows import KnownLabels, TextRows, more_ranges
 from tailwise.text.sequences import Sequences
-from tailwise.text.settings import check_minutes, choose_settings
 from tailwise.text.suggestions import RARITIES, rarity
 from tailwise.text.training_data import TrainingData
 from tailwise.validation import check_number, check_sample_weight, label_counts
@@ -343,6 +342,9 @@ class Tagger(NamedLabels, persistence.Saveable, BaseEstimator):
             cost = f"{minutes} and {plan.gigabytes:.1f} GB of memory"
             on_step("training", f"chose {describe(model)} for effort {self.effort}. {plan.reason}. It takes {cost}")
             if self.minutes is not None:
+                # Here, for who gives no minutes need not wait for its import.
+                from tailwise.text.settings import choose_settings
+
                 resolve_groups(model, groups)
                 model = choose_settings(
                     plan,
