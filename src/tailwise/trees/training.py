@@ -112,7 +112,7 @@ def train_trees(
             came = _NOBODY if visitors is None else _visitors_of(visitors[part.tree], part.node)
             going = planted[part.tree].going_on
             if going is not None and visitors is not None:
-                came = np.union1d(came, going.stood(part.edges).positions).astype(np.int32)
+                came = np.concatenate([came, going.stood(part.edges).positions])
             here, rows, labels = gather_node(gathered, below[part.tree], span, part.edges, came, scratch)
             if memory is not None:
                 problem = pack_rows(all_rows, n_features, here, counted[here], memory)

@@ -39,8 +39,9 @@ the noise of one of hundreds. Chosen inside training rows of thirteen data sets 
 generality trees``), of ten for one-vs-rest; on five of them the hinge lost P@5 by it, and the logistic loss gained on
 some what it lost on others."""
 
-GOING_ON = {"max_sweeps": 3}
-"""Bounds on the solver's work, as options, where labels go on; chosen on validation rows of EURLex-4K."""
+GOING_ON = {"max_sweeps": 2}
+"""Bounds on the solver's work, as options, where labels go on; chosen on validation rows of EURLex-4K and of English
+library records: a third sweep changed no mean by more than 0.03 points."""
 
 DEFAULTS = Options()
 PLAN = Plan()
