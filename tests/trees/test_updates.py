@@ -8,6 +8,7 @@ from scipy import sparse
 import tailwise
 from tailwise import Bonsai, Parabel
 from tailwise.errors import ModelFileError
+from tailwise.trees import model as tree_model
 from tailwise.trees.explaining import unpack_node
 from tailwise.trees.updating import homes_of_labels
 
@@ -111,3 +112,23 @@ def test_a_dual_of_other_edges_is_refused(tmp_path):
     model.save(tmp_path / "model")
     with pytest.raises(ModelFileError, match=r"dual_\.indptr"):
         tailwise.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("make", [Bonsai, Parabel])
+def test_known_rows_are_visited_once_after_new_ones(make, monkeypatch):
+    """A tenth of new rows costs one sweep over all; twice the rows cost five."""
+    X, Y = make_rows(400, 60, 25)
+    sweeps = []
+    go_on = tree_model.go_on_together
+
+    def watched(rows, labels, stood, fresh, options):
+        sweeps.append((options.max_sweeps, fresh.size))
+        return go_on(rows, labels, stood, fresh, options)
+
+    monkeypatch.setattr(tree_model, "go_on_together", watched)
+    for n_new, expected in ((20, 1), (200, 5)):
+        sweeps.clear()
+        model = make(n_trees=1, max_leaf=4, random_state=0).fit(X[:200], Y[:200])
+        model.update(X[200 : 200 + n_new], Y[200 : 200 + n_new], known=(X[:200], Y[:200]))
+        assert {number for number, _ in sweeps} == {expected}
+        assert max(fresh for _, fresh in sweeps) == n_new, "the root sees all new rows"
