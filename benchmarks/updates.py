@@ -5,7 +5,8 @@ After each step: P@k and PSP@k on the test rows (propensities of all training ro
 one trained anew on the same rows, and the CPU-seconds of both. Models by their names, ``dismec`` by default; a number
 is how many steps; ``tibkat`` among them takes 20,000 English records of TIBKAT from ``../shared/data``, as texts, by a
 ``Tagger`` without its calibration, and with ``calibrated`` by one with it, as ``tailwise train`` and ``learn`` do;
-``validation`` judges by 2,000 rows that are cut from the training rows of EURLex-4K, by which settings are chosen.
+``validation`` judges by 2,000 rows that are cut from the training rows, by which settings are chosen: of EURLex-4K, or
+of another set that ``benchmarks.generality`` knows, such as ``records-en``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ STEPS = 5
 FIRST, GROWTH = 0.5, 1.1
 TIBKAT = ROOT.parent / "shared" / "data"
 TIBKAT_ROWS = 20_000
-VALIDATION_ROWS = 2_000
+VALIDATION_ROWS, MOST_ROWS = 2_000, 16_000
 
 
 class Step(NamedTuple):
@@ -40,19 +41,27 @@ class Step(NamedTuple):
     anew: dict[str, float]
 
 
-def eurlex(name: str, n_steps: int, validation: bool = False) -> Iterator[Step]:
-    """Rows of X: the model alone, told again what it has learnt from."""
+def rows_alone(name: str, n_steps: int, validation: str = "") -> Iterator[Step]:
+    """Rows of X: the model alone, told again what it has learnt from. ``validation`` names the set to cut rows from."""
+    from benchmarks.generality import SETS
     from tailwise import JainPropensity, evaluate, load_dataset
     from tailwise.measure import measured
     from tailwise.models import make_model
 
-    data = load_dataset("eurlex-4k")
-    order = np.random.default_rng(0).permutation(data.X_train.shape[0])
-    X_test, Y_test = data.X_test, data.Y_test
+    if validation:
+        found = SETS[validation](MOST_ROWS)
+        if found is None:
+            print(f"{validation} is not at hand: this part is skipped", file=sys.stderr)
+            return
+        X, Y = found
+    else:
+        data = load_dataset("eurlex-4k")
+        X, Y, X_test, Y_test = data.X_train, data.Y_train, data.X_test, data.Y_test
+    order = np.random.default_rng(0).permutation(X.shape[0])
     if validation:
         held_out, order = order[:VALIDATION_ROWS], order[VALIDATION_ROWS:]
-        X_test, Y_test = data.X_train[held_out], data.Y_train[held_out]
-    X, Y = data.X_train[order], data.Y_train[order]
+        X_test, Y_test = X[held_out], Y[held_out]
+    X, Y = X[order], Y[order]
     propensity = JainPropensity().fit(Y)
 
     def judge(model: Any) -> dict[str, float]:
@@ -148,12 +157,16 @@ def _records(load: Any, path: Path) -> Any:
 
 def main(arguments: list[str]) -> None:
     """Print each step as it is done, and the ratios at the end."""
+    from benchmarks.generality import SETS
+
     steps = []
-    texts, validation, calibrate = (word in arguments for word in ("tibkat", "validation", "calibrated"))
+    texts, judges_inside, calibrate = (word in arguments for word in ("tibkat", "validation", "calibrated"))
+    validation = next((a for a in arguments if a in SETS), "eurlex") if judges_inside else ""
     n_steps = next((int(a) for a in arguments if a.isdigit()), STEPS)
-    names = [a for a in arguments if a not in ("tibkat", "validation", "calibrated") and not a.isdigit()]
+    words = {"tibkat", "validation", "calibrated", *SETS}
+    names = [a for a in arguments if a not in words and not a.isdigit()]
     for name in names or ["dismec"]:
-        for step in tibkat(name, n_steps, calibrate) if texts else eurlex(name, n_steps, validation):
+        for step in tibkat(name, n_steps, calibrate) if texts else rows_alone(name, n_steps, validation):
             steps.append(step)
             drift = {m: step.updated[m] - step.anew[m] for m in METRICS}
             cells = "  ".join(f"{m.upper()} {step.updated[m]:.2f} ({drift[m]:+.2f})" for m in METRICS)
@@ -162,5 +175,5 @@ def main(arguments: list[str]) -> None:
                 f"CPU-s {step.update_cpu:.2f} / {step.anew_cpu:.2f} = {step.update_cpu / step.anew_cpu:.2f}  {cells}",
                 flush=True,
             )
-    where = "-texts" if texts else "-validation" if validation else ""
+    where = "-texts" if texts else f"-{validation}" if validation else ""
     save_results(f"updates{where}", {"steps": [step._asdict() for step in steps]})

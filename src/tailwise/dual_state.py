@@ -42,9 +42,11 @@ class DualState(NamedTuple):
     """(nnz,) float16: α z"""
 
     def of(self, labels: np.ndarray) -> Support:
-        """The support vectors of ``labels``, in their order; labels that are newer have none."""
-        old = np.minimum(labels, max(0, self.indptr.size - 2))
-        counts = np.where(labels < self.indptr.size - 1, np.diff(self.indptr)[old], 0)
+        """The support vectors of ``labels``, in their order; labels that are newer, or -1, have none."""
+        old = np.clip(labels, 0, max(0, self.indptr.size - 2))
+        counts = (
+            np.where(old == labels, self.indptr[1:][old] - self.indptr[old], 0) if self.indptr.size > 1 else 0 * old
+        )
         indptr, take = spread(self.indptr[old], counts)
         return Support(indptr, self.rows[take].astype(np.int32), self.values[take].astype(np.float32))
 

@@ -12,8 +12,20 @@ from scipy import sparse
 from strategies import generators, rows_and_labels, sparse_rows
 
 from tailwise.forest.growth import columns_with_ones
-from tailwise.kernels.arrays import frozen
-from tailwise.kernels.solvers import l1, l1_logistic, lanes, logistic, passes, penalty, resuming, svm, sweeps, together
+from tailwise.kernels.arrays import frozen, read_only
+from tailwise.kernels.solvers import (
+    l1,
+    l1_logistic,
+    lanes,
+    logistic,
+    passes,
+    penalty,
+    resuming,
+    resuming_together,
+    svm,
+    sweeps,
+    together,
+)
 from tailwise.kernels.solvers.problems import (
     HINGE,
     LOGISTIC,
@@ -146,6 +158,14 @@ def standing(draw, problem):
     positions = np.concatenate(held).astype(np.int32)
     support = frozen(Support(indptr, positions, rng.normal(size=positions.size).astype(np.float32)))
     return rows, labels, Standing(support, 300), options
+
+
+@st.composite
+def with_fresh_rows(draw, problem):
+    """The problem with some rows that come first."""
+    rows, labels, state, options = draw(problem)
+    fresh = np.flatnonzero(draw(generators()).random(rows.squares.size) < 0.3).astype(np.int32)
+    return rows, labels, state.support, read_only(fresh), options
 
 
 @st.composite
@@ -418,6 +438,14 @@ TWINS = {
         seen=lambda result, rows, starts, labels, options, plan, memory: objectives(
             result, rows, labels, options, **svm_form(options)
         ),
+        rtol=3e-3,
+        atol=1e-3,
+        examples=12,
+    ),
+    resuming_together.resume_svm_together: Twin(
+        lambda rows, labels, support, fresh, options: best_svm(rows, labels, NO_START, options),
+        with_fresh_rows(standing(problems([SQUARED_HINGE]) | problems([SQUARED_HINGE], centre=0.0))),
+        seen=lambda result, rows, labels, support, fresh, options: objectives(result, rows, labels, options),
         rtol=3e-3,
         atol=1e-3,
         examples=12,

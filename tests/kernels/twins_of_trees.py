@@ -13,7 +13,7 @@ from tailwise.kernels import arrays
 from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.problems import LOGISTIC, SQUARED_HINGE, Weights, pack_rows
 from tailwise.kernels.sparse.csr import Csr, csr_parts
-from tailwise.kernels.trees import beam, chunks, clustering, nodes
+from tailwise.kernels.trees import beam, chunks, clustering, nodes, unpacking
 from tailwise.kernels.trees.clustering import Centroids
 from tailwise.kernels.trees.nodes import Below
 from tailwise.trees.packing import join_trees
@@ -53,6 +53,24 @@ def every_fortieth(weights):
 def read_chunk(chunk, solved, scratch):
     assert not scratch.any()
     return naive.unpack_chunk(chunk, scratch.shape[1])
+
+
+@st.composite
+def packed_children(draw):
+    """A packed node, narrow or wide, and some of its children in any order."""
+    solved, scratch = draw(st.one_of(solved_children(), solved_children((257, 260))))
+    chunk = chunks.pack_chunk(solved, scratch)
+    places = {naive.place_of(chunk, feature): feature for feature in range(scratch.shape[1])}
+    features = np.array([places[place] for place in range(len(places.keys() - {None}))], np.int32)
+    children = draw(st.permutations(range(chunk.scale.size)))[: draw(st.integers(0, chunk.scale.size))]
+    parts = (chunk.scale, features, chunk.runs, chunk.weights)
+    return *(arrays.read_only(part) for part in parts), np.array(children, np.int64)
+
+
+def read_children(result, scale, features, runs, weights, children):
+    indptr, found, values = result
+    assert values.all(), "what is not there is not told"
+    return dense(Csr(indptr, found, values), int(features.max(initial=0)) + 1)
 
 
 @st.composite
@@ -246,6 +264,7 @@ TWINS = {
         seen=read_chunk,
         rtol=1e-6,
     ),
+    unpacking.unpack_chunk: Twin(naive.unpack_children, packed_children(), seen=read_children, rtol=1e-6),
     nodes.gather_node: Twin(naive.gather_node, gathered(), writes=(5,), seen=read_node, rtol=1e-5, atol=1e-6),
     beam.search_trees: Twin(
         expected_scores,

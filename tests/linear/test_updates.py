@@ -31,6 +31,8 @@ def every_label_to_the_end(monkeypatch):
     monkeypatch.setattr("tailwise.changes.GROWTH", 0.0)
     monkeypatch.setattr(one_vs_rest, "_LITTLE", {"max_rounds": 300, "max_sweeps": 2000})
     monkeypatch.setattr(one_vs_rest, "GOING_ON", {"max_sweeps": 2000})
+    monkeypatch.setattr(one_vs_rest, "_WITHOUT_ROWS", {"max_sweeps": 2000})
+    monkeypatch.setattr(one_vs_rest, "_NEW_ROUNDS", 300)
     monkeypatch.setattr(one_vs_rest, "rounds_to_go", lambda n_fresh, n_known: 300)
     monkeypatch.setattr(one_vs_rest, "rounds_without", lambda n_before, n_left: 300)
     monkeypatch.setattr(one_vs_rest, "_WORTH_GOING_ON", 0)

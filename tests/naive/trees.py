@@ -53,20 +53,33 @@ def unpack_chunk(chunk, n_features):
     weights = np.zeros((chunk.scale.size, n_features))
     for feature in range(n_features):
         place = place_of(chunk, feature)
-        if place is None:
-            continue
-        n = chunk.scale.size
-        start, stop = chunk.runs[place : place + 2].tolist() if chunk.runs.size else (place * n, (place + 1) * n)
-        own = chunk.weights[start:stop].tolist()
-        if len(own) == n:
-            weights[:, feature] = own
-        elif n <= 256:
-            for weight, child in zip(own[::2], own[1::2], strict=True):
-                weights[child % 256, feature] = weight
-        else:
-            for weight, low, high in zip(own[::3], own[1::3], own[2::3], strict=True):
-                weights[low % 256 + 256 * (high % 256), feature] = weight
-    return weights * chunk.scale.astype(np.float64)[:, None]
+        if place is not None:
+            weights[:, feature] = weights_at(place, chunk.scale, chunk.runs, chunk.weights)
+    return weights
+
+
+def unpack_children(scale, features, runs, weights, children):
+    """Dense weights of some children of a node, whose features are given by place."""
+    found = np.zeros((scale.size, int(features.max(initial=0)) + 1))
+    for place, feature in enumerate(features):
+        found[:, feature] = weights_at(place, scale, runs, weights)
+    return found[children]
+
+
+def weights_at(place, scale, runs, weights):
+    """The weights of all children at one place of a node."""
+    n, found = scale.size, np.zeros(scale.size)
+    start, stop = runs[place : place + 2].tolist() if runs.size else (place * n, (place + 1) * n)
+    own = weights[start:stop].tolist()
+    if len(own) == n:
+        found[:] = own
+    elif n <= 256:
+        for weight, child in zip(own[::2], own[1::2], strict=True):
+            found[child % 256] = weight
+    else:
+        for weight, low, high in zip(own[::3], own[1::3], own[2::3], strict=True):
+            found[low % 256 + 256 * (high % 256)] = weight
+    return found * scale.astype(np.float64)
 
 
 def place_of(chunk, feature):

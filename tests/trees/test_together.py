@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from tailwise.kernels.solvers.problems import FarRows, Labels, Options, pack_rows
-from tailwise.kernels.solvers.solve import solve_together
+from tailwise.kernels.solvers.problems import FarRows, Labels, Options, Support, pack_rows
+from tailwise.kernels.solvers.solve import go_on_together, solve_together
 from tailwise.kernels.sparse.csr import csr_parts
 
 OPTIONS = Options(bias_centre=0.0, max_sweeps=6, prune=0.0)
@@ -68,3 +68,47 @@ def test_support_vectors_make_the_weights(problem):
     weights = sparse.csr_array((found.values, found.features, found.indptr), shape=(40, 50))
     np.testing.assert_allclose((alphas @ rows).toarray(), weights.toarray(), atol=1e-4)
     np.testing.assert_allclose(alphas.sum(axis=1), found.bias, atol=1e-4)
+
+
+def some_support(support, labels):
+    parts = [slice(*support.indptr[label : label + 2]) for label in labels]
+    indptr = np.append(0, np.cumsum([part.stop - part.start for part in parts]))
+    return Support(indptr, *(np.concatenate([own[part] for part in parts]) for own in support[1:]))
+
+
+def test_labels_that_go_on_do_not_see_their_neighbours_nor_where_rows_are(problem):
+    X, labels = problem
+    rows, fresh = pack_rows(X, 50), np.arange(80, 90)
+    stood = solve_together(rows, labels, OPTIONS._replace(max_sweeps=1)).support
+    little = OPTIONS._replace(max_sweeps=2)
+    together = go_on_together(rows, labels, stood, fresh, little)
+    for label in (0, 15, 16, 39):
+        one = go_on_together(rows, alone(labels, label), some_support(stood, [label]), fresh, little)
+        for ours, theirs in zip(of_label(together, label), of_label(one, 0), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    far = FarRows(rows, rows.indptr[:-1], 1)
+    for ours, theirs in zip(together[:4], go_on_together(far, labels, stood, fresh, little)[:4], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_without_new_rows_and_sweeps_weights_are_those_of_the_dual(problem):
+    """But for a row that has changed sides: its part is gone."""
+    X, labels = problem
+    rows, nobody = pack_rows(X, 50), np.empty(0, np.int32)
+    solved = solve_together(rows, labels, OPTIONS)
+    again = go_on_together(rows, labels, solved.support, nobody, OPTIONS._replace(max_sweeps=0))
+    dense = sparse.csr_array((X.data, X.indices, X.indptr), shape=(90, 50)).toarray()
+
+    def weights_of(found, label):
+        own, weights = slice(*found.indptr[label : label + 2]), np.zeros(50)
+        weights[found.features[own]] = found.values[own]
+        return weights
+
+    for label in (0, 39):
+        np.testing.assert_allclose(weights_of(again, label), weights_of(solved, label), atol=1e-5)
+    np.testing.assert_allclose(again.bias, solved.bias, atol=1e-5)
+    turned = solved.support.values.copy()
+    turned[0] *= -1
+    gone = go_on_together(rows, labels, solved.support._replace(values=turned), nobody, OPTIONS._replace(max_sweeps=0))
+    lost = solved.support.values[0] * dense[solved.support.positions[0]]
+    np.testing.assert_allclose(weights_of(gone, 0), weights_of(solved, 0) - lost, atol=1e-5)

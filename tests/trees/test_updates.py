@@ -8,8 +8,9 @@ from scipy import sparse
 import tailwise
 from tailwise import Bonsai, Parabel
 from tailwise.errors import ModelFileError
+from tailwise.trees import model as tree_model
 from tailwise.trees.explaining import unpack_node
-from tailwise.trees.updating import held_labels, read_leaves
+from tailwise.trees.updating import homes_of_labels
 
 
 @pytest.mark.parametrize("make", [Bonsai, Parabel])
@@ -34,16 +35,22 @@ def test_labels_without_rows_leave_and_untouched_ones_stay():
     gone = sparse.lil_array(Y)
     own = np.flatnonzero(Y[:, [5]].toarray())
     gone[own, 5] = 0
-    again = np.zeros(25, bool)
-    before = [read_leaves(model.chunks_, tree, again, 60) for tree in range(2)]
+
+    def read(tree):
+        """Dense weights and biases of all labels that the tree holds."""
+        chunks, home = model.chunks_, homes_of_labels(model.chunks_, tree, 25)
+        nodes = [unpack_node(chunks, node, 60).toarray() for node in range(chunks.bits.size)]
+        return home, np.concatenate(nodes)[home], chunks.bias[home]
+
+    before = [read(tree) for tree in range(2)]
     model.update(X[own], gone.tocsr()[own], rows=own, known=(X, Y))
     assert model.n_learnt_again == 0
     for tree in range(2):
-        assert not held_labels(model.chunks_, tree, 25)[5]
-        after = read_leaves(model.chunks_, tree, again, 60)
+        home, weights, bias = read(tree)
+        assert home[5] == -1
         others = np.setdiff1d(np.arange(25), [0, 5])
-        np.testing.assert_allclose(before[tree].weights[others].toarray(), after.weights[others].toarray(), rtol=1e-6)
-        np.testing.assert_array_equal(before[tree].bias[others], after.bias[others])
+        np.testing.assert_allclose(before[tree][1][others], weights[others], rtol=1e-6)
+        np.testing.assert_array_equal(before[tree][2][others], bias[others])
     assert not (model.predict_topk(X, 25).labels == 5).any()
 
 
@@ -105,3 +112,23 @@ def test_a_dual_of_other_edges_is_refused(tmp_path):
     model.save(tmp_path / "model")
     with pytest.raises(ModelFileError, match=r"dual_\.indptr"):
         tailwise.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("make", [Bonsai, Parabel])
+def test_known_rows_are_visited_once_after_new_ones(make, monkeypatch):
+    """A tenth of new rows costs one sweep over all; twice the rows cost five."""
+    X, Y = make_rows(400, 60, 25)
+    sweeps = []
+    go_on = tree_model.go_on_together
+
+    def watched(rows, labels, stood, fresh, options):
+        sweeps.append((options.max_sweeps, fresh.size))
+        return go_on(rows, labels, stood, fresh, options)
+
+    monkeypatch.setattr(tree_model, "go_on_together", watched)
+    for n_new, expected in ((20, 1), (200, 5)):
+        sweeps.clear()
+        model = make(n_trees=1, max_leaf=4, random_state=0).fit(X[:200], Y[:200])
+        model.update(X[200 : 200 + n_new], Y[200 : 200 + n_new], known=(X[:200], Y[:200]))
+        assert {number for number, _ in sweeps} == {expected}
+        assert max(fresh for _, fresh in sweeps) == n_new, "the root sees all new rows"

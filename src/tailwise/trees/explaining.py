@@ -7,31 +7,30 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tailwise.kernels.sparse.csr import spread
-from tailwise.kernels.trees.layout import BITMAP, NARROW, Chunks
+from tailwise.kernels.arrays import read_only
+from tailwise.kernels.trees.layout import BITMAP, Chunks
+from tailwise.kernels.trees.unpacking import unpack_chunk
 
 
 def unpack_node(chunks: Chunks, node: int, n_features: int) -> sparse.csr_array:
     """The weights of the edges below ``node``: CSR (n_edges, n_features) float32."""
-    first, last = chunks.first_edge[node : node + 2]
-    n_edges, scale = int(last - first), chunks.scale[first:last]
-    features = features_by_place(chunks, node)
-    starts = chunks.runs[slice(*chunks.first_run[node : node + 2])].astype(np.int64)
-    if not starts.size:
-        starts = n_edges * np.arange(features.size + 1)
-    values = chunks.weights[slice(*chunks.first_weight[node : node + 2])]
-    sizes = np.diff(starts)
-    full, few = np.flatnonzero(sizes == n_edges), np.flatnonzero(sizes != n_edges)
-    _, listed = spread(starts[few], sizes[few])
-    entries = values[listed].reshape(-1, 2 + (n_edges > NARROW))
-    numbers = entries[:, 1:].view(np.uint8) @ (256 ** np.arange(entries.shape[1] - 1))
-    _, side_by_side = spread(starts[full], sizes[full])
-    weights = np.concatenate([values[side_by_side], entries[:, 0]])
-    child = np.concatenate([np.tile(np.arange(n_edges), full.size), numbers])
-    place = np.concatenate([np.repeat(full, n_edges), np.repeat(few, sizes[few] // entries.shape[1])])
-    used = np.flatnonzero(weights)
-    pairs = (weights[used] * scale[child[used]], (child[used], features[place[used]]))
-    return sparse.csr_array(pairs, shape=(n_edges, n_features))
+    n_edges = int(chunks.first_edge[node + 1] - chunks.first_edge[node])
+    indptr, features, values = unpack_children(chunks, node, np.arange(n_edges))
+    weights = sparse.csr_array((values, features, indptr), shape=(n_edges, n_features))
+    weights.sort_indices()
+    return weights
+
+
+def unpack_children(chunks: Chunks, node: int, children: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The weights of some of the edges below ``node``: indptr, features and values."""
+    own = slice(*chunks.first_edge[node : node + 2])
+    runs, weights = (
+        getattr(chunks, name)[slice(*getattr(chunks, first)[node : node + 2])]
+        for name, first in (("runs", "first_run"), ("weights", "first_weight"))
+    )
+    features = features_by_place(chunks, node).astype(np.int32, copy=False)
+    parts = (read_only(part) for part in (chunks.scale[own], features, runs, weights))
+    return unpack_chunk(*parts, np.asarray(children, np.int64))
 
 
 def features_by_place(chunks: Any, node: int) -> np.ndarray:

@@ -15,21 +15,19 @@ from tailwise.dual_state import DualState, DualStore, check_dual
 from tailwise.explanation import Explanation, Part, margin_explanation, not_ranked
 from tailwise.kernels.solvers.problems import (
     LOGISTIC,
-    NO_START,
     SQUARED_HINGE,
     FarRows,
     Labels,
     Options,
     Rows,
-    Standing,
-    Start,
+    Support,
     Weights,
 )
 from tailwise.kernels.solvers.solve import (
     DEFAULT_C,
     DEFAULT_DECAY,
-    GOING_ON,
     costs_by_rows,
+    go_on_together,
     rounds_to_go,
     solve_block,
     solve_together,
@@ -46,7 +44,7 @@ from tailwise.trees.going_on import GoingOn, edges_before
 from tailwise.trees.searching import find_labels, find_visitors
 from tailwise.trees.structure import LabelTree, tree_from_user
 from tailwise.trees.training import Planted, train_trees
-from tailwise.trees.updating import Leaves, held_labels, neighbours, read_leaves, regrow
+from tailwise.trees.updating import Leaves, homes_of_labels, neighbours, regrow
 from tailwise.trees.weighting import leaf_costs
 from tailwise.validation import as_rng, check_number, label_counts
 
@@ -159,19 +157,22 @@ class LabelTreeModel(XMCModel):
         dual = self.dual_ if self.dual_ is not None and self.dual_.n_rows == change.n_known else None
         solved = solved_rows(self.solved_rows_, change)
         again = labels_to_solve(change, solved) if dual is None else change.touched
-        held = held_labels(self.chunks_, 0, n_labels)
-        beside = neighbours(change.X if self.normalize else unit_rows(change.X), change.Y, held, self.n_jobs)
+        homes = [homes_of_labels(self.chunks_, tree, n_labels) for tree in range(n_trees)]
+        unit = change.X if self.normalize else unit_rows(change.X)
+        beside = neighbours(unit, change.Y, homes[0] >= 0, self.n_jobs)
         trees = [regrow(self.chunks_, tree, beside, self.label_counts_) for tree in range(n_trees)]
         chosen = np.zeros(n_labels, bool)
         chosen[again] = True
-        old = [read_leaves(self.chunks_, tree, chosen, change.X.shape[1]) for tree in range(n_trees)]
-        going = []
+        old = [Leaves(self.chunks_, home, chosen | (home < 0)) for home in homes]
+        weight, fresh, going = np.ones(change.Y.shape[0]), None, []
         if dual is not None:
-            rounds = rounds_to_go(change.fresh.size, change.n_known)
-            before = (edges_before(self.chunks_, number, tree, n_labels) for number, tree in enumerate(trees))
-            going = [GoingOn(dual, edges, rounds) for edges in before]
-        fresh = None if dual is None else change.fresh
-        self.chunks_, self.dual_ = self._train(change.X, change.Y, np.ones(change.Y.shape[0]), trees, old, going, fresh)
+            fresh = change.fresh
+            is_fresh = np.zeros(change.Y.shape[0], bool)
+            is_fresh[fresh] = True
+            pairs = enumerate(zip(homes, trees, strict=True))
+            before = (edges_before(home, self.chunks_, number, tree) for number, (home, tree) in pairs)
+            going = [GoingOn(dual, edges, is_fresh) for edges in before]
+        self.chunks_, self.dual_ = self._train(change.X, change.Y, weight, trees, old, going, fresh, change.n_known)
         if dual is None:
             solved[again] = change.Y.shape[0]
             self.solved_rows_ = solved
@@ -186,6 +187,7 @@ class LabelTreeModel(XMCModel):
         old: Sequence[Leaves | None],
         going: Sequence[GoingOn | None] = (),
         fresh: np.ndarray | None = None,
+        n_known: int = 0,
     ) -> tuple[Chunks, DualState | None]:
         """The classifiers of ``trees``, but for those of labels that stay as they are in ``old``, and their duals.
 
@@ -208,10 +210,14 @@ class LabelTreeModel(XMCModel):
             found = find_visitors(upper, trees, rows, LOSSES[self.loss], int(self.beam), n_jobs=self.n_jobs)
             return found if fresh is None else [_among_all(own, fresh, X.shape[0]) for own in found]
 
-        def solve(rows: Rows | FarRows, labels: Labels, start: Start | Standing = NO_START) -> Weights:
+        little = options._replace(max_sweeps=rounds_to_go(0 if fresh is None else fresh.size, n_known))
+
+        def solve(
+            rows: Rows | FarRows, labels: Labels, stood: Support | None = None, new: np.ndarray | None = None
+        ) -> Weights:
             labels = costs_by_rows(rows, labels, decay)
-            if isinstance(start, Standing):
-                return solve_block(rows, labels, options._replace(**GOING_ON), start)
+            if stood is not None and new is not None:
+                return go_on_together(rows, labels, stood, new, little)
             return (solve_block if self.loss == "logistic" else solve_together)(rows, labels, options)
 
         n_edges = sum(tree.target.size for tree in trees)

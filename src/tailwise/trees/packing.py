@@ -9,6 +9,7 @@ import numpy as np
 
 from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.problems import Weights
+from tailwise.kernels.sparse.csr import spread
 from tailwise.kernels.trees.chunks import Chunks, pack_chunk
 from tailwise.parallel import map_blocks
 from tailwise.runs import room
@@ -125,8 +126,7 @@ def _in_order(parts: list[Trained]) -> Trained:
     sizes = np.concatenate([np.diff(weights.indptr) for _, weights in parts])
     features, values, bias = (np.concatenate([weights[n] for _, weights in parts]) for n in (1, 2, 3))
     order = np.argsort(edges)
-    entries = np.argsort(np.repeat(edges, sizes), kind="stable")
-    indptr = np.concatenate([[0], np.cumsum(sizes[order])])
+    indptr, entries = spread((np.cumsum(sizes) - sizes)[order], sizes[order])
     return edges[order], Weights(indptr, features[entries], values[entries], bias[order])
 
 

@@ -60,7 +60,7 @@ class Planted(NamedTuple):
     old: Leaves | None = None
     """edges to labels that stay as they are"""
     going_on: GoingOn | None = None
-    """how edges go on from where their duals stood; None where they are solved from the start"""
+    """how edges go on from where their duals stood; None where all are solved from the start"""
 
 
 def train_trees(
@@ -112,7 +112,7 @@ def train_trees(
             came = _NOBODY if visitors is None else _visitors_of(visitors[part.tree], part.node)
             going = planted[part.tree].going_on
             if going is not None and visitors is not None:
-                came = np.union1d(came, going.members(part.edges)).astype(np.int32)
+                came = np.concatenate([came, going.stood(part.edges).positions])
             here, rows, labels = gather_node(gathered, below[part.tree], span, part.edges, came, scratch)
             if memory is not None:
                 problem = pack_rows(all_rows, n_features, here, counted[here], memory)
@@ -280,7 +280,7 @@ def _staying(one: Planted, node: int, chosen: np.ndarray) -> list[Trained]:
         return []
     first, last = one.tree.edges(node)
     edges = first + np.flatnonzero((one.tree.target[first:last] < 0) & ~chosen[first:last])
-    return [(edges, one.old.kept(~one.tree.target[edges]))] if edges.size else []
+    return [(edges[place], weights) for place, weights in one.old.kept(~one.tree.target[edges])]
 
 
 def _upper_chunks(tree: LabelTree, packed: dict[int, Chunks], n_jobs: int | None) -> Chunks:

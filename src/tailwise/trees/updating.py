@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy import sparse
 from tailwise.kernels.solvers.problems import Weights
 from tailwise.kernels.trees.chunks import Chunks
 from tailwise.scoring import predict_topk_linear
-from tailwise.trees.explaining import unpack_node
+from tailwise.trees.explaining import unpack_children
 from tailwise.trees.representation import represent_labels
 from tailwise.trees.structure import LabelTree, prune, tree_from_nested
 
@@ -18,39 +19,36 @@ from tailwise.trees.structure import LabelTree, prune, tree_from_nested
 class Leaves(NamedTuple):
     """The classifiers of one tree's labels, and which of them to keep."""
 
-    weights: sparse.csr_array
-    """(n_labels, n_features) float32"""
-    bias: np.ndarray
-    """(n_labels,) float32"""
+    chunks: Chunks
+    home: np.ndarray
+    """(n_labels,) int64: the edge of each label, -1 for none"""
     again: np.ndarray
     """(n_labels,) bool: labels to solve again; the others stay as they are"""
 
-    def kept(self, labels: np.ndarray) -> Weights:
-        """What ``labels`` have had."""
-        own = sparse.csr_array(self.weights[labels])
-        own.sort_indices()
-        return Weights(own.indptr.astype(np.int64), own.indices.astype(np.int32), own.data, self.bias[labels])
+    def kept(self, labels: np.ndarray) -> Iterator[tuple[np.ndarray, Weights]]:
+        """What ``labels`` have had, those of one node after the other: their places in ``labels``, and weights."""
+        chunks, edges = self.chunks, self.home[labels]
+        node_of = np.searchsorted(chunks.first_edge, edges, side="right") - 1
+        for node in np.unique(node_of).tolist():
+            place = np.flatnonzero(node_of == node)
+            children = edges[place] - chunks.first_edge[node]
+            yield place, Weights(*unpack_children(chunks, node, children), chunks.bias[edges[place]])
 
 
-def read_leaves(chunks: Chunks, tree: int, again: np.ndarray, n_features: int) -> Leaves:
-    """The classifiers of labels in ``tree``; labels that it does not hold have nothing, and are to be solved."""
-    ends = np.append(chunks.roots, chunks.bits.size)
-    labels, parts = [np.empty(0, np.int64)], []
-    bias, again = np.zeros(again.size, np.float32), again.copy()
-    missing = np.ones(again.size, bool)
-    for node in range(ends[tree], ends[tree + 1]):
-        own = slice(*chunks.first_edge[node : node + 2])
-        at_label = np.flatnonzero(chunks.target[own] < 0)
-        if at_label.size:
-            labels.append((~chunks.target[own][at_label]).astype(np.int64))
-            bias[labels[-1]] = chunks.bias[own][at_label]
-            parts.append(unpack_node(chunks, node, n_features)[at_label])
-    found = np.concatenate(labels)
-    missing[found] = False
-    place = (np.ones(found.size, np.float32), (found, np.arange(found.size)))
-    gather = sparse.csr_array(place, shape=(again.size, found.size))
-    stacked = sparse.vstack(parts, format="csr") if parts else sparse.csr_array((0, n_features), dtype=np.float32)
-    return Leaves(sparse.csr_array(gather @ stacked, dtype=np.float32), bias, again | missing)
+def homes_of_labels(chunks: Chunks, tree: int, n_labels: int) -> np.ndarray:
+    """The edge of ``chunks`` at which each label hangs in ``tree``, -1 for none: (n_labels,) int64."""
+    _, first, last = bounds(chunks, tree)
+    target = chunks.target[first:last]
+    home = np.full(n_labels, -1, np.int64)
+    home[~target[target < 0]] = first + np.flatnonzero(target < 0)
+    return home
+
+
+def bounds(chunks: Chunks, tree: int) -> tuple[int, int, int]:
+    """The root of ``tree``, its first edge, and the first one after it."""
+    ends = np.append(chunks.roots, chunks.bits.size)[tree : tree + 2]
+    first, last = chunks.first_edge[ends]
+    return int(ends[0]), int(first), int(last)
 
 
 def regrow(chunks: Chunks, tree: int, beside: dict[int, int], counts: np.ndarray) -> LabelTree:
@@ -81,12 +79,3 @@ def neighbours(X: sparse.csr_array, Y: sparse.csr_array, held: np.ndarray, n_job
     bias = np.where(held, 0.0, -np.inf).astype(np.float32)
     top = predict_topk_linear(sparse.csr_array(means[new]), sparse.csr_array(means.T.tocsr()), bias, 1, n_jobs=n_jobs)
     return dict(zip(new.tolist(), top.labels[:, 0].tolist(), strict=True))
-
-
-def held_labels(chunks: Chunks, tree: int, n_labels: int) -> np.ndarray:
-    """Which labels ``tree`` holds: (n_labels,) bool."""
-    ends = np.append(chunks.roots, chunks.bits.size)
-    target = chunks.target[chunks.first_edge[ends[tree]] : chunks.first_edge[ends[tree + 1]]]
-    held = np.zeros(n_labels, bool)
-    held[~target[target < 0]] = True
-    return held

@@ -23,7 +23,7 @@ _NEWCOMERS = 64
 _SHARE = 0.3
 _BINS = 256
 _BINS_A_UNIT = 64
-_LEAST = 0.1
+_LEAST = 0.25
 """Of ``tol``: a row whose gradient is off by less is not worth a step, nor another one if its α moved by less."""
 _FURTHEST = 2
 """A common factor on α, or its inverse, that is larger is not trusted."""

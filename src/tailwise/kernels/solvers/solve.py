@@ -22,6 +22,7 @@ from tailwise.kernels.solvers.problems import (
     Weights,
 )
 from tailwise.kernels.solvers.resuming import resume_svm
+from tailwise.kernels.solvers.resuming_together import resume_svm_together
 from tailwise.kernels.solvers.svm import solve_svm
 from tailwise.kernels.solvers.together import LANES, bytes_at_once, solve_svm_together
 from tailwise.kernels.sparse.columns import Columns
@@ -38,8 +39,9 @@ the noise of one of hundreds. Chosen inside training rows of thirteen data sets 
 generality trees``), of ten for one-vs-rest; on five of them the hinge lost P@5 by it, and the logistic loss gained on
 some what it lost on others."""
 
-GOING_ON = {"max_sweeps": 3}
-"""Bounds on the solver's work, as options, where labels go on; chosen on validation rows of EURLex-4K."""
+GOING_ON = {"max_sweeps": 2}
+"""Bounds on the solver's work, as options, where labels go on; chosen on validation rows of EURLex-4K and of English
+library records: a third sweep changed no mean by more than 0.03 points."""
 
 DEFAULTS = Options()
 PLAN = Plan()
@@ -135,6 +137,16 @@ def solve_together(rows: Rows | FarRows, labels: Labels, options: Options = DEFA
     return _joined(own, solve_svm_together(own, read_only(starts), _plain(labels), _compiled(options, -1.0), at_once))
 
 
+def go_on_together(
+    rows: Rows | FarRows, labels: Labels, support: Support, fresh: np.ndarray, options: Options = DEFAULTS
+) -> Weights:
+    """As :func:`solve_together` from where the dual of each label stood; ``fresh`` (n,) says which rows are new."""
+    near = rows.near() if isinstance(rows, FarRows) else rows
+    fresh = read_only(fresh.astype(np.int32, copy=False))
+    solved = resume_svm_together(near, _plain(labels), _plain_support(support), fresh, _compiled(options, -1.0))
+    return _joined(near, solved)
+
+
 def costs_by_rows(rows: Rows | FarRows, labels: Labels, decay: float) -> Labels:
     """The same problems at costs times ``n ** -decay``, n being how often rows with the label count, once at least.
 
@@ -169,8 +181,11 @@ def _plain(labels: Labels) -> Labels:
 
 
 def _standing(start: Standing) -> Standing:
-    support = (part.astype(kind, copy=False) for part, kind in zip(start.support, _KINDS, strict=True))
-    return Standing(frozen(Support(*support)), int(start.rounds))
+    return Standing(_plain_support(start.support), int(start.rounds))
+
+
+def _plain_support(support: Support) -> Support:
+    return frozen(Support(*(part.astype(kind, copy=False) for part, kind in zip(support, _KINDS, strict=True))))
 
 
 def _local(rows: Rows, start: Start) -> Start:
