@@ -18,6 +18,7 @@ from benchmarks.harness import matrices, measure, save_results
 METRICS = ("p@1", "p@3", "p@5", "psp@1", "psp@3", "psp@5")
 _HELD_OUT = 2000
 _MAX_LOSS = {"p@1": 2.0}
+_TAILS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 def wrapped() -> dict[str, Any]:
@@ -50,14 +51,18 @@ def main(arguments: list[str]) -> None:
             model = tw.Sublinear(tw.TradeOff(base, maximise="psp@1", max_loss=_MAX_LOSS, random_state=0)).fit(X, Y)
         ranking: Any = model.base_
         chosen = ranking.tail_
-        for how, tail in (("t = 0", 0.0), ("t chosen", chosen), ("t = 1", 1.0)):
+        for how, tail in (("chosen", chosen), *((f"{tail:.2f}", tail) for tail in _TAILS)):
             ranking.tail_ = tail
-            tops.setdefault(how, {})[f"{name}, {how}"] = model.predict_topk(X_test, 5)
+            tops.setdefault(how, {})[name] = model.predict_topk(X_test, 5)
         found[name] = {"tail": chosen, "CPU-s": training.cpu}
         print(f"{name}: t = {chosen:g} chosen, {training.cpu:.0f} CPU-s with the choice", flush=True)
-    values = {}
-    for own in tops.values():
+    values: dict[str, dict[str, list[float]]] = {}
+    for how, own in tops.items():
         compared = tw.compare(Y_test, own, METRICS, propensity=propensity)
-        print(compared)
-        values |= {name: {m: compared[name][m].value for m in METRICS} for name in own}
+        values[how] = {name: [compared[name][metric].value for metric in METRICS] for name in own}
+        for name, line in values[how].items():
+            precision, scored = (" / ".join(f"{value:.1f}" for value in half) for half in (line[:3], line[3:]))
+            print(f"t {how:6} {name:24} P {precision}   PSP {scored}")
+        if how in ("chosen", "0.00"):
+            print(compared)
     save_results("tail_single", {"validation": "--validation" in arguments, "models": found, "values": values})

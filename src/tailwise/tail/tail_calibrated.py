@@ -172,7 +172,7 @@ class _Known(NamedTuple):
         scores = np.where(named, top.scores, 0.0).astype(np.float64)
         if self.model.scores_are_probabilities:
             scores = logit(np.clip(scores, _LEAST, 1 - _LEAST))
-        inputs = np.zeros((*scores.shape, _INPUTS))
+        inputs = np.empty((*scores.shape, _INPUTS), np.float32)
         inputs[..., 0] = scores
         inputs[..., 1] = scores[:, :1] - scores
         inputs[..., 2] = np.log1p(self.counts)[top.labels]
