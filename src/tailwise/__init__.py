@@ -52,6 +52,7 @@ _HOME_OF = {
     "RankNet": "tail",
     "TailAugmented": "tail",
     "Calibrated": "tail",
+    "TailCalibrated": "tail",
     "Columns": "tail",
     "Ensemble": "tail",
     "Stacked": "tail",

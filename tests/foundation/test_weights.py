@@ -37,6 +37,7 @@ from tailwise import (
     Sublinear,
     Tagger,
     TailAugmented,
+    TailCalibrated,
     TradeOff,
 )
 from tailwise.embedding.binary_network import BinaryNetwork
@@ -128,6 +129,7 @@ LEARNING = {
     "RankNet": lambda: RankNet(Centroid(), learning_rate=0.01, propensity=EVEN, random_state=0),
     "isotonic": lambda: Calibrated(Centroid(), n_folds=2, random_state=0),
     "platt": lambda: Calibrated(Centroid(), method="platt", n_folds=2, random_state=0),
+    "TailCalibrated": lambda: TailCalibrated(Centroid(), n_folds=2, random_state=0),
     "Ensemble": lambda: Ensemble([Centroid(), Popularity()], n_folds=2, random_state=0),
     "Stacked": lambda: Stacked([Centroid(), Popularity()], max_iter=5, n_folds=2, random_state=0),
     "TradeOff": lambda: TradeOff(Centroid(), propensity=EVEN, random_state=0),

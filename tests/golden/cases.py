@@ -85,6 +85,7 @@ CASES = {
     "PropensityReranker": lambda: tw.PropensityReranker(tw.DiSMEC(random_state=0)),
     "CentroidReranker": lambda: tw.CentroidReranker(tw.DiSMEC(random_state=0)),
     "Calibrated": lambda: tw.Calibrated(tw.DiSMEC(random_state=0), random_state=0),
+    "TailCalibrated": lambda: tw.TailCalibrated(tw.DiSMEC(random_state=0), random_state=0),
     "RankNet": lambda: tw.RankNet(tw.DiSMEC(random_state=0), random_state=0),
     "TailAugmented": lambda: tw.TailAugmented(tw.DiSMEC(random_state=0), random_state=0),
     "Columns": lambda: tw.Columns(tw.DiSMEC(random_state=0), columns=[(0, 60)]),

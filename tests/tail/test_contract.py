@@ -12,6 +12,7 @@ from tailwise.tail import (
     Stacked,
     Sublinear,
     TailAugmented,
+    TailCalibrated,
     TradeOff,
 )
 
@@ -34,6 +35,16 @@ class TestCalibrated(ModelContract):
 class TestCalibratedByFrequency(ModelContract):
     def make(self, **params):
         return Calibrated(Popularity(), **{"method": "platt", "per": "frequency-bin", **params})
+
+
+class TestTailCalibrated(ModelContract):
+    def make(self, **params):
+        return TailCalibrated(Centroid(), **params)
+
+
+class TestTailCalibratedProbabilities(ModelContract):
+    def make(self, **params):
+        return TailCalibrated(Popularity(), **{"n_candidates": 3, **params})
 
 
 class TestRankNet(ModelContract):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tailwise.tail.reranker import CentroidReranker, PropensityReranker
     from tailwise.tail.stacked import Stacked
     from tailwise.tail.sublinear import Sublinear
+    from tailwise.tail.tail_calibrated import TailCalibrated
     from tailwise.tail.tradeoff import TradeOff, TradeOffCurve, trade_off_curve
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Stacked",
     "Sublinear",
     "TailAugmented",
+    "TailCalibrated",
     "TradeOff",
     "TradeOffCurve",
     "augment_rows",
@@ -58,6 +60,7 @@ __getattr__, __dir__ = lazy_names(
         "PropensityReranker": "reranker",
         "Stacked": "stacked",
         "Sublinear": "sublinear",
+        "TailCalibrated": "tail_calibrated",
         "TradeOff": "tradeoff",
         "TradeOffCurve": "tradeoff",
         "trade_off_curve": "tradeoff",

@@ -1,0 +1,107 @@
+import numpy as np
+import pytest
+from contracts import make_rows
+from scipy import sparse
+
+from tailwise import Centroid, DiSMEC, NearestRows, Popularity, TailCentroids, evaluate, load, make_longtail
+from tailwise.base import TopK
+from tailwise.errors import InvalidInput
+from tailwise.tail import Calibrated, TailCalibrated, expected_calibration_error
+from tailwise.tail.candidates import is_hit
+from tailwise.tail.companions import companions, company
+
+
+def naive_companions(Y, weight):
+    Y = Y.toarray()
+    found = np.zeros((Y.shape[1], Y.shape[1]))
+    for row, times in zip(Y, weight, strict=True):
+        on_row = np.flatnonzero(row)
+        for a in on_row:
+            for b in on_row:
+                found[a, b] += times * (a != b)
+    return found / np.maximum(found.sum(axis=1, keepdims=True), 1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_companions_are_counted_shares(weighted):
+    Y = sparse.random_array((50, 9), density=0.3, rng=3, format="csr").astype(np.float32)
+    Y.data[:] = 1
+    weight = np.random.default_rng(0).random(50) if weighted else None
+    expected = naive_companions(Y, np.ones(50) if weight is None else weight)
+    np.testing.assert_allclose(companions(Y, weight).toarray(), expected, rtol=1e-5, atol=1e-7)
+
+
+def test_company_sums_over_the_candidates_of_a_row():
+    rng = np.random.default_rng(0)
+    labels = np.argsort(rng.random((2000, 12)), axis=1)[:, :5].astype(np.int32)
+    labels[::3, 3:] = -1
+    labels[7] = -1
+    scores = np.where(labels >= 0, rng.random((2000, 5)), -np.inf).astype(np.float32)
+    shares = sparse.random_array((12, 12), density=0.4, rng=1, format="csr").astype(np.float32)
+    dense, expected = shares.toarray(), np.zeros((2000, 5))
+    for row in range(2000):
+        named = np.flatnonzero(labels[row] >= 0)
+        for a in named:
+            expected[row, a] = sum(dense[labels[row, a], labels[row, b]] * scores[row, b] for b in named)
+    np.testing.assert_allclose(company(TopK(labels, scores), shares, n_jobs=2), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("base", [DiSMEC(random_state=0), NearestRows(k=5)])
+def test_scores_are_the_surface_of_what_is_known(rows, base):
+    X, Y = rows
+    model = TailCalibrated(base, random_state=0, n_candidates=6).fit(X, Y)
+    own, counts = model.base_, np.asarray(Y.sum(axis=0)).ravel()
+    means, shares = TailCentroids().fit(X, Y), naive_companions(Y, np.ones(Y.shape[0]))
+    top, found = own.predict_topk(X[:20], 6), model.predict_topk(X[:20], 6)
+    near = means.log_scores(X[:20], top.labels)
+    for row in range(20):
+        named = top.labels[row] >= 0
+        labels, s = top.labels[row][named], top.scores[row][named].astype(float)
+        if own.scores_are_probabilities:
+            s = np.clip(s, 1e-6, 1 - 1e-6)
+            s = np.log(s / (1 - s))
+        g = [sum(shares[a, b] * (s[j] - s.min()) for j, b in enumerate(labels)) for a in labels]
+        inputs = np.column_stack([s, s.max() - s, np.log1p(counts[labels]), near[row][named], g])
+        expected = dict(zip(labels.tolist(), model.surface_(inputs).tolist(), strict=True))
+        ranked = {int(a): float(p) for a, p in zip(found.labels[row], found.scores[row], strict=True) if a >= 0}
+        assert ranked.keys() == expected.keys()
+        np.testing.assert_allclose([ranked[a] for a in expected], list(expected.values()), rtol=2e-3, atol=1e-5)
+    assert (found.scores[:, 1:] <= found.scores[:, :-1]).all()
+
+
+def test_probabilities_are_true_on_other_rows():
+    X, Y = make_rows(n_samples=900, seed=5)
+    model = TailCalibrated(NearestRows(k=2), random_state=0).fit(X, Y)
+    other_X, other_Y = make_rows(n_samples=300, seed=6)
+    errors = []
+    for one in (model.base_, model):
+        top = one.predict_topk(other_X, 15)
+        present = top.labels >= 0
+        errors.append(expected_calibration_error(top.scores[present], is_hit(top.labels, other_Y)[present]))
+    assert errors[1] < 0.7 * errors[0]
+
+
+def test_it_finds_more_than_one_curve_for_all_labels():
+    data = make_longtail(2500, n_features=2000, n_labels=400, random_state=1)
+    values = []
+    for wrapper in (Calibrated, TailCalibrated):
+        model = wrapper(DiSMEC(random_state=0), random_state=0).fit(data.X_train, data.Y_train)
+        values.append(evaluate(data.Y_test, model.predict_topk(data.X_test, 5), ["p@5"], confidence=None)["p@5"].value)
+    assert values[1] > values[0] + 0.5
+
+
+def test_labels_beyond_the_candidates_follow_and_are_explained(rows, tmp_path):
+    X, Y = rows
+    model = TailCalibrated(Popularity(), n_candidates=3, random_state=0).fit(X, Y)
+    all_labels, few = model.predict_topk(X[:5], Y.shape[1]), model.predict_topk(X[:5], 3)
+    np.testing.assert_array_equal(all_labels.labels[:, :3], few.labels)
+    for place in (0, 4):
+        label = int(all_labels.labels[0, place])
+        assert model.explain(X[[0]], label).score == pytest.approx(float(all_labels.scores[0, place]), rel=1e-6)
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(load(tmp_path / "m").predict_topk(X, 5).scores, model.predict_topk(X, 5).scores)
+
+
+def test_wrong_parameters_say_what_is_wrong(rows):
+    with pytest.raises(InvalidInput, match="n_folds=1 is outside"):
+        TailCalibrated(Centroid(), n_folds=1).fit(*rows)
