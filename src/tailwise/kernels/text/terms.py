@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tailwise.kernels.arrays import part
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.sparse.sorting import sort_keys
 
@@ -57,8 +58,7 @@ def hash_words(codes, starts, is_word, shortest, longest_run, stop, out):
     the number of terms.
     """
     n = 0
-    recent = np.zeros(longest_run, np.uint64)
-    begins = np.zeros(longest_run, np.int64)
+    recent, begins = np.empty(longest_run, np.uint64), np.empty(longest_run, np.int64)
     out.indptr[0] = 0
     for text in range(starts.size - 1):
         at, end = np.uint64(starts[text]), np.uint64(starts[text + 1])
@@ -190,7 +190,7 @@ def count_known(terms, keys, values, n_features, indptr, indices, counts):
                     indices[n] = feature
                     n += 1
                 seen[feature] += 1
-        sort_keys(indices[start:n], n - start)
+        sort_keys(part(indices, start, n), n - start)
         for j in range(start, n):
             counts[j] = seen[indices[j]]
             seen[indices[j]] = 0
