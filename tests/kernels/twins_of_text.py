@@ -124,6 +124,8 @@ def weighed(draw):
     )
     idf = np.array(draw(st.lists(st.sampled_from([0.0, 1.0, 2.5]), min_size=6, max_size=6)), np.float32)
     outputs = (
+        np.zeros(6, np.int32),
+        np.zeros(6, np.float32),
         np.zeros(len(rows) // fields + 1, np.int64),
         np.zeros(columns.size, np.int32),
         np.zeros(columns.size, np.float32),
@@ -131,7 +133,8 @@ def weighed(draw):
     return columns, np.cumsum([0, *map(len, rows)]), shares, np.sqrt(np.arange(8, dtype=np.float32)), idf, *outputs
 
 
-def read_rows(n, columns, places, shares, frequency, idf, indptr, indices, data):
+def read_rows(n, columns, places, shares, frequency, idf, seen, sums, indptr, indices, data):
+    assert not seen.any() and not sums.any()
     assert n == indptr[-1]
     rows = [indices[a:b] for a, b in pairwise(indptr)]
     assert all((np.diff(row) > 0).all() for row in rows)
@@ -261,7 +264,7 @@ TWINS = {
             columns, places, shares, frequency, idf
         ),
         weighed(),
-        writes=(5, 6, 7),
+        writes=(5, 6, 7, 8, 9),
         seen=read_rows,
         atol=1e-6,
     ),

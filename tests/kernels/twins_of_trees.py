@@ -6,19 +6,14 @@ from naive import trees as naive
 from naive.sparse import dense
 from naive.twins import Twin
 from numba import njit
-from scipy import sparse
 from strategies import generators, sparse_rows
 
 from tailwise.kernels import arrays
-from tailwise.kernels.arrays import frozen
-from tailwise.kernels.solvers.problems import LOGISTIC, SQUARED_HINGE, Weights, pack_rows
+from tailwise.kernels.solvers.problems import LOGISTIC, SQUARED_HINGE, pack_rows
 from tailwise.kernels.sparse.csr import Csr, csr_parts
 from tailwise.kernels.trees import beam, chunks, clustering, nodes, unpacking
 from tailwise.kernels.trees.clustering import Centroids
-from tailwise.kernels.trees.nodes import Below
-from tailwise.trees.packing import join_trees
-from tailwise.trees.structure import tree_from_nested
-from tailwise.trees.training import Planted, train_trees
+from tree_strategies import forests, solved_children
 
 
 @njit
@@ -29,25 +24,6 @@ def count_bits(word):
 @njit
 def prefetch(array, place):
     arrays.prefetch(array, place)
-
-
-@st.composite
-def solved_children(draw, n_children=(1, 9)):
-    """Children without weights, with one, with all; few features or so many that they are hashed."""
-    n_features = draw(st.sampled_from([1, 7, 64, 65, 3000]))
-    rows = ("empty", "one", "few", "as above") if n_features == 3000 else ("empty", "one", "few", "full", "as above")
-    weights = draw(sparse_rows(n_children, n_features, signed=True, rows=rows))
-    if n_features == 3000 and draw(st.booleans()):
-        weights = every_fortieth(weights)
-    parts = csr_parts(weights)
-    return Weights(*parts, np.zeros(weights.shape[0], np.float32)), np.zeros((2, n_features), np.int64)
-
-
-def every_fortieth(weights):
-    coo = sparse.coo_array(weights)
-    keep = np.arange(coo.nnz) % 40 == 0
-    entries = coo.data[keep], (coo.coords[0][keep], coo.coords[1][keep])
-    return sparse.csr_array(sparse.coo_array(entries, shape=coo.shape))
 
 
 def read_chunk(chunk, solved, scratch):
@@ -74,76 +50,19 @@ def read_children(result, scale, features, runs, weights, children):
 
 
 @st.composite
-def gathered(draw):
-    """A node of a few labels, some of its edges, and visitors, any of whom may carry a label themselves."""
-    n_rows, n_features, n_labels = draw(st.integers(1, 40)), draw(st.integers(1, 9)), draw(st.integers(1, 6))
-    X = csr_parts(draw(sparse_rows(n_rows, n_features, signed=True)))
-    rng = draw(generators())
-    carried = sparse.csr_array(rng.random((n_labels, n_rows)) < draw(st.sampled_from([0.0, 0.05, 0.6, 1.0])))
-    ends = np.unique(rng.integers(0, n_labels + 1, 3))
-    n_edges = ends.size - 1
-    costs = 1 + rng.random((2, n_edges))
-    below = Below(
-        ends[:-1],
-        ends[1:],
-        carried.indptr.astype(np.int64),
-        carried.indices.astype(np.int32),
-        *costs,
-        rng.random(n_rows),
-    )
-    edges = np.flatnonzero(rng.random(n_edges) < 0.7)
-    visitors = rng.choice(n_rows, rng.integers(0, n_rows // 2 + 1), replace=False).astype(np.int32)
-    span = (int(ends[0]), int(ends[-1]))
-    return X, frozen(below), span, edges, visitors, nodes.scratch_for(n_rows, n_features)
+def chosen_rows(draw):
+    """Some rows of X, any order and any number of times, and room for them."""
+    n_features = draw(st.integers(1, 9))
+    X = csr_parts(draw(sparse_rows((1, 9), n_features, signed=True)))
+    rows = np.array(draw(st.lists(st.integers(0, X.indptr.size - 2), max_size=9)), np.int32)
+    indptr = np.append(0, np.cumsum(np.diff(X.indptr)[rows]))
+    room = np.zeros(indptr[-1], np.int32), np.zeros(indptr[-1], np.float32), np.zeros(rows.size, np.float32)
+    return X, rows, np.full(n_features, -1, np.int32), indptr, *room, np.zeros(n_features, np.int32)
 
 
-def read_node(node, X, below, span, edges, visitors, scratch):
-    """Dense rows, what stands beside them, and the carriers of each edge; features in the order of X."""
-    assert (scratch.place == -1).all() and (scratch.local == -1).all()
-    carrying, rows, labels = node
-    n_features = scratch.local.size
-    if carrying.size < scratch.place.size:
-        indptr, indices, data, squares, features, weights = rows
-        assert np.unique(features).size == features.size
-        entries = dense(Csr(indptr, features[indices], data), n_features)
-        rows = entries, squares, weights
-    else:
-        assert not any(part[1:].size for part in rows[:1]) and not any(part.size for part in rows[1:])
-        rows = ()
-    return carrying, *rows, *labels
-
-
-nested = st.recursive(st.just(0), lambda inner: st.lists(inner, min_size=1, max_size=4), max_leaves=9)
-
-
-@st.composite
-def forests(draw, n_features):
-    """Chunks of one or two drawn trees over the same labels, with drawn weights; biases differ, or are all equal."""
-    rng, equal = draw(generators()), draw(st.booleans())
-    trees = []
-    for _ in range(draw(st.integers(1, 2))):
-        shape = draw(nested.filter(lambda root: isinstance(root, list)))
-        tree = tree_from_nested(_number(shape, iter(range(100))))
-
-        def solve(rows, labels):
-            n = labels.indptr.size - 1
-            if equal:
-                nothing = csr_parts(sparse.csr_array((n, n_features)))
-                return Weights(*nothing, np.full(n, 0.5, np.float32))
-            part = draw(sparse_rows(n, n_features, signed=True))
-            return Weights(*csr_parts(part), rng.normal(size=n).astype(np.float32))
-
-        n_labels = tree.order.size
-        X = sparse.csr_array(np.ones((2, n_features), np.float32))
-        Y = sparse.csr_array(np.ones((2, n_labels), np.float32))
-        costs = np.ones(tree.target.size)
-        trees.append([train_trees(X, Y, [Planted(tree, costs, costs)], solve, n_jobs=1)])
-    n_labels = 1 + max(int(~tree.target.min()) for (tree,) in trees)
-    return join_trees(trees), n_labels
-
-
-def _number(shape, labels):
-    return [next(labels) if item == 0 else _number(item, labels) for item in shape]
+def read_rows(n_local, X, rows, local, indptr, indices, data, squares, features):
+    assert (local == -1).all() and np.unique(features[:n_local]).size == n_local
+    return dense(Csr(indptr, features[indices], data), local.size), squares
 
 
 @st.composite
@@ -265,7 +184,7 @@ TWINS = {
         rtol=1e-6,
     ),
     unpacking.unpack_chunk: Twin(naive.unpack_children, packed_children(), seen=read_children, rtol=1e-6),
-    nodes.gather_node: Twin(naive.gather_node, gathered(), writes=(5,), seen=read_node, rtol=1e-5, atol=1e-6),
+    nodes.copy_rows: Twin(naive.copy_rows, chosen_rows(), writes=(2, 4, 5, 6, 7), seen=read_rows, rtol=1e-6),
     beam.search_trees: Twin(
         expected_scores,
         searches(),

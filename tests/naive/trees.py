@@ -92,6 +92,63 @@ def place_of(chunk, feature):
     return next((place for place in inside if chunk.features[place] == feature), None)
 
 
+def run_of(chunk, place):
+    """Where the bytes of a place begin and end."""
+    n = chunk.scale.size
+    return chunk.runs[place : place + 2].tolist() if chunk.runs.size else [place * n, (place + 1) * n]
+
+
+def find_in_node(bits, words, ranks, directory, features, runs, weights, n_children, x_indices, found, full):
+    """``(where full places begin, other places)``, each with the feature's number in the row."""
+    chunk = Chunk(np.ones(n_children), bits, words, ranks, directory, features, runs, weights)
+    places = [(place_of(chunk, feature), j) for j, feature in enumerate(x_indices.tolist())]
+    runs_of = [(place, j, *run_of(chunk, place)) for place, j in places if place is not None]
+    return (
+        [(start, j) for _, j, start, stop in runs_of if stop - start == n_children],
+        [(place, j) for place, j, start, stop in runs_of if stop - start != n_children],
+    )
+
+
+def spread_node(words, features, runs, weights, n_children, listed, table, tile):
+    """The integer weights of all children by feature."""
+    chunk = Chunk(np.ones(n_children), 255, words, *[np.empty(0)] * 2, features, runs, weights)
+    bits = [feature for feature in range(64 * words.size) if int(words[feature // 64]) >> feature % 64 & 1]
+    found = np.zeros((n_children, table.size))
+    for place, feature in enumerate([*features.tolist(), *bits]):
+        start, stop = run_of(chunk, place)
+        if stop - start == n_children:
+            found[:, feature] = weights[start:stop]
+        else:
+            for entry in range(start, stop, 2 if n_children <= 256 else 3):
+                found[child_of(weights, entry, n_children), feature] = weights[entry]
+    return found
+
+
+def child_of(weights, entry, n_children):
+    low, high = (int(weights[int(entry) + n]) % 256 if n_children > 256 or n == 1 else 0 for n in (1, 2))
+    return low + 256 * high
+
+
+def score_node(chunks, loss, X, node, rows, offsets, below, *scratch):
+    """Log-probabilities of a node's edges, in place."""
+    first, last = chunks.first_edge[node], chunks.first_edge[node + 1]
+    n_features = scratch[3].size
+    weights = unpack_chunk(chunk_of(chunks, node), n_features)
+    for row, offset in zip(rows, offsets, strict=True):
+        margin = weights @ dense(X, n_features)[row] + chunks.bias[first:last]
+        below[offset : offset + last - first] = np.log(probability(margin, loss))
+
+
+def mean_probabilities(found, logs, begin, row, n_rows, n_trees, n_labels):
+    """Of each label in one row; -inf where no tree found it."""
+    total, reached = np.zeros(n_labels), np.zeros(n_labels, bool)
+    for place in range(row, begin.size, n_rows + 1):
+        own = slice(begin[place], begin[place + 1])
+        np.add.at(total, found[own], np.exp(logs[own].astype(np.float64)) / n_trees)
+        reached[found[own]] = True
+    return np.where(reached, total, -np.inf)
+
+
 def hash_feature(feature):
     return int(feature) * 2654435769 & 0xFFFFFFFF
 
@@ -119,6 +176,11 @@ def gather_node(X, below, span, edges, visitors, scratch):
         entries = dense(X, scratch.local.size)[rows]
         packed = entries, (entries**2).sum(axis=1), below.weights[rows]
     return rows, *packed, indptr, carrying, costs, below.negative_costs[edges]
+
+
+def copy_rows(X, rows, local, indptr, indices, data, squares, features):
+    entries = dense(X, local.size)[rows]
+    return entries, (entries**2).sum(axis=1)
 
 
 def dot_rows(rows, direction, out):

@@ -16,6 +16,8 @@ from tailwise.cli import output
 from tailwise.models import model_names
 
 _WORDS = ("income duty levy revenue", "sea cod trawler quota", "iron furnace coal mill", "grape vineyard bottle cellar")
+_RECORDS, _RARE = 240, 120
+"""As many records as are calibrated on, and more labels than a leaf of a tree has."""
 
 
 def warm(
@@ -92,8 +94,8 @@ def _use(name: str, folder: Path) -> None:
     from tailwise.models import make_model
     from tailwise.text import Tagger, TextFeatures
 
-    texts = [f"{_WORDS[i % 4]} {_WORDS[i // 4 % 4]}" for i in range(48)]
-    Y, ids = indicator([sorted({str(i % 4), str(i // 4 % 4)}) for i in range(48)])
+    texts = [f"{_WORDS[i % 4]} {_WORDS[i // 4 % 4]} cask{i % _RARE}" for i in range(_RECORDS)]
+    Y, ids = indicator([sorted({str(i % 4), str(i // 4 % 4), f"rare {i % _RARE}"}) for i in range(_RECORDS)])
     tagger = Tagger(make_model(name), features=TextFeatures(min_df=1)).fit(texts, Y, label_ids=ids)
     tagger.save(folder / name)
     loaded = tailwise.load(folder / name)

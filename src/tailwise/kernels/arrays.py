@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
+from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
 
 from tailwise.kernels.compilation import njit
@@ -55,6 +57,28 @@ def grown(array, used, size):
     for a in range(used):
         larger[a] = array[a]
     return larger
+
+
+@intrinsic
+def part(typing_context, array, start, stop):
+    """``array[start:stop]`` of one that is 1-D and contiguous, for ``0 <= start <= stop <= its length``.
+
+    It compiles in a third of the time of a slice, which looks at negative numbers and at those beyond the end.
+    """
+
+    def generate(context, builder, signature, arguments):
+        from numba.np.arrayobj import make_array
+
+        whole = make_array(signature.args[0])(context, builder, arguments[0])
+        size = builder.sub(arguments[2], arguments[1])
+        own = make_array(signature.args[0])(context, builder)
+        own.data = builder.gep(whole.data, [arguments[1]])
+        own.nitems, own.shape = size, cgutils.pack_array(builder, [size])
+        for name in ("meminfo", "parent", "itemsize", "strides"):
+            setattr(own, name, getattr(whole, name))
+        return impl_ret_borrowed(context, builder, signature.return_type, own._getvalue())
+
+    return array(array, types.int64, types.int64), generate
 
 
 @intrinsic

@@ -70,7 +70,7 @@ class Kernel(CPUDispatcher):
         codegen = self.targetctx.codegen()
         library = codegen.create_library(self.py_func.__qualname__)
         library.enable_object_caching()
-        with _in_parts(codegen), _without_collecting():
+        with _in_parts(codegen), _remembering(self.typingctx), _without_collecting():
             found = self._compile(args, return_type, library)
         for variable in library._final_module.global_variables:
             environment = variable.name.startswith(_ENVIRONMENT) and lookup_environment(variable.name)
@@ -168,6 +168,25 @@ def _in_parts(codegen):
         yield
     finally:
         del codegen._library_class
+
+
+@contextmanager
+def _remembering(typing_context):
+    """Have an operation on given types looked up once: numba asks every candidate, for each line and more than once."""
+    look_up, known = typing_context.resolve_function_type, {}
+
+    def resolve(function, args, kws):
+        if kws or not isinstance(function, types.Function):
+            return look_up(function, args, kws)
+        if (function, args) not in known:
+            known[function, args] = look_up(function, args, kws)
+        return known[function, args]
+
+    typing_context.resolve_function_type = resolve
+    try:
+        yield
+    finally:
+        del typing_context.resolve_function_type
 
 
 @contextmanager

@@ -176,8 +176,9 @@ class Weighing(NamedTuple):
         n_rows = (places.size - 1) // len(self.shares)
         indptr = np.empty(n_rows + 1, np.int64)
         indices, data = np.empty(columns.size, np.int32), np.empty(columns.size, np.float32)
+        scratch = np.zeros(idf.size, np.int32), np.zeros(idf.size, np.float32)
         shares = np.array(self.shares if len(self.shares) > 1 else [1.0], np.float32)
-        size = weigh_rows(columns, places, shares, frequency, idf, indptr, indices, data)
+        size = weigh_rows(columns, places, shares, frequency, idf, *scratch, indptr, indices, data)
         own = (data[:size].copy(), indices[:size].copy(), indptr.astype(np.int32))
         return sparse.csr_array(own, shape=(n_rows, idf.size))
 

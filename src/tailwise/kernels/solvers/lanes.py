@@ -11,6 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from tailwise.kernels.arrays import part
 from tailwise.kernels.compilation import njit
 
 LANES = 16
@@ -36,7 +37,7 @@ def zero_lanes(n_features):
     """
     padded = np.zeros(n_features * LANES + LANES, np.float32)
     skip = (-padded.ctypes.data % _CACHE_LINE) // 4
-    return padded[skip : skip + n_features * LANES]
+    return part(padded, skip, skip + n_features * LANES)
 
 
 @intrinsic

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.arrays import grown, prefetch
+from tailwise.kernels.arrays import grown, part, prefetch
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, hinge_lanes, zero_lanes
@@ -48,10 +48,10 @@ def solve_svm_together(rows, starts, labels, options, at_once):
     """
     n_labels = labels.indptr.shape[0] - 1
     n_rows, n_features = rows.squares.shape[0], rows.features.shape[0]
-    begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
+    begin, count = np.empty(n_labels, np.int64), np.empty(n_labels, np.int64)
     bias = np.empty(n_labels, np.float32)
     features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
-    first_support, n_support = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
+    first_support, n_support = np.empty(n_labels, np.int64), np.empty(n_labels, np.int64)
     positions, signed = np.empty(n_rows, np.int32), np.empty(n_rows, np.float32)
     # Of sixteen labels after the other. No array is written as a whole: each such line takes a tenth of a second to
     # compile.
@@ -61,9 +61,9 @@ def solve_svm_together(rows, starts, labels, options, at_once):
     used = held = 0
     for first in range(0, n_labels, LANES * at_once):
         in_use = min(LANES * at_once, n_labels - first)
-        _fill(weights, 0)
-        _fill(alphas, 0)
-        _fill(biases, options.bias_centre)
+        _fill(weights, np.float32(0))
+        _fill(alphas, np.float32(0))
+        _fill(biases, np.float32(options.bias_centre))
         for lane in range(0, in_use, LANES):
             _set_costs(rows, labels, first + lane, min(LANES, in_use - lane), _of(halves, lane // LANES, n_rows))
         _descend(rows, starts, in_use, weights, biases, halves, alphas, options)
@@ -90,7 +90,7 @@ def _fill(array, value):
 @njit(nogil=True, cache=True, boundscheck=False)
 def _of(array, group, n):
     """What sixteen labels have of n things."""
-    return array[group * n * LANES : (group + 1) * n * LANES]
+    return part(array, group * n * LANES, (group + 1) * n * LANES)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -129,9 +129,9 @@ def _set_costs(rows, labels, first, in_use, halves):
 def _descend(rows, starts, in_use, weights, biases, halves, alphas, options):
     """Sweeps over all rows; a lane whose last one was within tolerance rests."""
     n_groups, n_rows, n_features = (in_use + LANES - 1) // LANES, starts.shape[0], rows.features.shape[0]
-    at_work = np.zeros(n_groups * LANES, np.float32)
-    for place in range(in_use):
-        at_work[place] = 1
+    at_work = np.empty(n_groups * LANES, np.float32)
+    for place in range(at_work.shape[0]):
+        at_work[place] = place < in_use
     extremes = np.empty(2 * n_groups * LANES, np.float32)
     ends = _ends_of_blocks(rows)
     order, visits = np.empty(n_rows, np.int32), np.empty(ends.shape[0] - 1, np.int64)
@@ -145,7 +145,7 @@ def _descend(rows, starts, in_use, weights, biases, halves, alphas, options):
             extremes[n] = np.inf if n // LANES % 2 else -np.inf
         state = shuffle(visits, visits.shape[0], state)
         for block in visits:
-            own = order[ends[block] : ends[block + 1]]
+            own = part(order, ends[block], ends[block + 1])
             state = shuffle(own, own.shape[0], state)
             for group in range(n_groups):
                 working = _of(at_work, group, 1)
@@ -182,8 +182,8 @@ def _ends_of_blocks(rows):
     """Rows ``ends[b]:ends[b + 1]`` are those that begin in block b."""
     n_rows = rows.indptr.shape[0] - 1
     n_blocks = max(0, rows.indptr[n_rows] - 1) // _BLOCK_VALUES + 1
-    ends = np.zeros(n_blocks + 1, np.int64)
-    row = 0
+    ends = np.empty(n_blocks + 1, np.int64)
+    row = ends[0] = 0
     for block in range(1, n_blocks):
         while row < n_rows and rows.indptr[row] < block * _BLOCK_VALUES:
             row += 1

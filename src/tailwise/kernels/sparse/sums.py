@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tailwise.kernels.arrays import part
 from tailwise.kernels.compilation import njit
 
 
@@ -80,7 +81,7 @@ def sum_groups(groups, block, X, n_features, keep):
             row = np.uint64(groups.indices[a])
             size += X.indptr[row + np.uint64(1)] - X.indptr[row]
         room += min(size, n_features, keep)
-    counts = np.zeros(stop - start, np.int64)
+    counts = np.empty(stop - start, np.int64)
     features = np.empty(room, np.int32)
     values = np.empty(room, np.float32)
     total = np.zeros(n_features, np.float32)
@@ -92,9 +93,9 @@ def sum_groups(groups, block, X, n_features, keep):
         for a in range(groups.indptr[group], groups.indptr[group + 1]):
             n = _add_row(X, np.uint64(groups.indices[a]), total, seen, touched, n)
         first = at
-        at = _take_sum(total, seen, touched[:n], keep, features, values, at)
+        at = _take_sum(total, seen, part(touched, 0, n), keep, features, values, at)
         counts[group - start] = at - first
-    return counts, features[:at], values[:at]
+    return counts, part(features, 0, at), part(values, 0, at)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)

@@ -56,8 +56,7 @@ def hash_words(codes, starts, is_word, shortest, longest_run, stop, out):
     the number of terms.
     """
     n = 0
-    recent = np.zeros(longest_run, np.uint64)
-    begins = np.zeros(longest_run, np.int64)
+    recent, begins = np.empty(longest_run, np.uint64), np.empty(longest_run, np.int64)
     out.indptr[0] = 0
     for text in range(starts.size - 1):
         at, end = np.uint64(starts[text]), np.uint64(starts[text + 1])

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from tailwise.kernels.arrays import part
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.sparse.sorting import sort_keys
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def weigh_rows(columns, places, shares, frequency, idf, indptr, indices, data):
+def weigh_rows(columns, places, shares, frequency, idf, seen, sums, indptr, indices, data):
     """Rows of unit length: of each text the sum of its fields, each of unit length times its share (1 of a single one).
 
     Field f of text i has the ``columns`` (int32, below ``idf.size``, -1 for what has none) at
     ``places[j]:places[j + 1]`` with j = i · ``shares.size`` + f. A term that comes c times in a field weighs
     ``frequency[c]`` · ``idf``. ``indptr`` (int64), ``indices`` (int32) and ``data`` (float32), with room for all
-    columns, are written, indices sorted; the others are read. Returns the number of entries.
+    columns, are written, indices sorted; ``seen`` (int32) and ``sums`` (float32), zeros by column, are used and left as
+    zeros; the others are read. Returns the number of entries.
     """
-    seen = np.zeros(idf.size, np.int32)
-    sums = np.zeros(idf.size, np.float32)
     fields = shares.size
     n = 0
     indptr[0] = 0
@@ -48,7 +48,7 @@ def weigh_rows(columns, places, shares, frequency, idf, indptr, indices, data):
                     indices[n] = column
                     n += 1
                 sums[column] += weight
-        sort_keys(indices[start:n], n - start)
+        sort_keys(part(indices, start, n), n - start)
         square = 0.0
         for j in range(start, n):
             square += np.float64(sums[indices[j]]) * np.float64(sums[indices[j]])

@@ -6,6 +6,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
+from tailwise.kernels.arrays import part
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.trees.layout import BITMAP, FULL_FROM, FULL_SCALE, NARROW, PADDING, Chunk, Chunks
 
@@ -40,7 +41,7 @@ def pack_chunk(solved, scratch):
     it serves many nodes in time O(weights), and O(n_features / 64) for those that have a bitmap.
     """
     n_children = solved.indptr.shape[0] - 1
-    scale = np.zeros(n_children, np.float32)
+    scale = np.empty(n_children, np.float32)
     count, at = scratch[0], scratch[1]
     touched = np.empty(min(solved.indptr[n_children], count.shape[0]), np.int32)
     n_places = 0
@@ -54,10 +55,10 @@ def pack_chunk(solved, scratch):
                 n_places += 1
             count[feature] += 1
         scale[child] = largest / np.float32(FULL_SCALE)
-    bits, words, ranks, directory, own_features = _index(touched[:n_places], count.shape[0])
+    bits, words, ranks, directory, own_features = _index(part(touched, 0, n_places), count.shape[0])
     entry = 2 + (n_children > NARROW)
-    runs = np.zeros(n_places + 1, np.uint32)
-    size = 0
+    runs = np.empty(n_places + 1, np.uint32)
+    size = runs[0] = 0
     for place in range(n_places):
         feature = np.uint64(own_features[place])
         at[feature] = size
@@ -80,8 +81,8 @@ def pack_chunk(solved, scratch):
                 at[feature] += entry
     for place in range(n_places):
         count[own_features[place]] = at[own_features[place]] = 0
-    features_kept = own_features[: 0 if bits == BITMAP else n_places]
-    runs_kept = runs[: 0 if size == n_places * n_children else n_places + 1]
+    features_kept = part(own_features, 0, 0 if bits == BITMAP else n_places)
+    runs_kept = part(runs, 0, 0 if size == n_places * n_children else n_places + 1)
     return Chunk(scale, bits, words, ranks, directory, features_kept, runs_kept, weights)
 
 
@@ -96,8 +97,7 @@ def _index(used, n_features):
     n_words = (n_features + 63) // 64
     one = np.uint64(1)
     if 12 * n_words <= 4 * (n_used + (1 << bits) + 1):
-        words = np.zeros(n_words, np.uint64)
-        ranks = np.zeros(n_words, np.uint32)
+        words, ranks = np.zeros(n_words, np.uint64), np.empty(n_words, np.uint32)
         for feature in used:
             words[feature // 64] |= one << np.uint64(feature % 64)
         place = 0
@@ -107,16 +107,16 @@ def _index(used, n_features):
                 if words[word] >> np.uint64(bit) & one:
                     by_place[place] = 64 * word + bit
                     place += 1
-        return BITMAP, words, ranks, np.zeros(0, np.uint32), by_place
-    shift = np.uint64(32 - bits)
-    directory = np.zeros((1 << bits) + 1, np.uint32)
+        return BITMAP, words, ranks, np.empty(0, np.uint32), by_place
+    shift, n_buckets = np.uint64(32 - bits), 1 << bits
+    # While features are put in place, ``directory[bucket + 1]`` is where the next one of the bucket goes.
+    directory = np.zeros(n_buckets + 2, np.uint32)
     for feature in used:
-        directory[np.int64(hash_feature(feature) >> shift) + 1] += np.uint32(1)
-    for bucket in range(1 << bits):
-        directory[bucket + 1] += directory[bucket]
-    fill = directory.copy()
+        directory[(hash_feature(feature) >> shift) + np.uint64(2)] += one
+    for bucket in range(n_buckets):
+        directory[bucket + 2] += directory[bucket + 1]
     for feature in used:
-        bucket = np.int64(hash_feature(feature) >> shift)
-        by_place[fill[bucket]] = feature
-        fill[bucket] += np.uint32(1)
-    return bits, np.zeros(0, np.uint64), np.zeros(0, np.uint32), directory, by_place
+        next_one = (hash_feature(feature) >> shift) + one
+        by_place[directory[next_one]] = feature
+        directory[next_one] += one
+    return bits, np.empty(0, np.uint64), np.empty(0, np.uint32), part(directory, 0, n_buckets + 1), by_place

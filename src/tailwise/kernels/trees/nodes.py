@@ -7,10 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.compilation import njit
-from tailwise.kernels.sparse.sorting import sort_keys
-
-_GOOD_PART = 16
-"""With more than one row in so many it is quicker to look at every row than to sort those that were found."""
+from tailwise.kernels.sparse.csr import Csr, spread
 
 
 class Below(NamedTuple):
@@ -46,8 +43,9 @@ def scratch_for(n_samples: int, n_features: int) -> Scratch:
     return Scratch(np.full(n_samples, -1, np.int32), np.full(n_features, -1, np.int32))
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
-def gather_node(X, below, span, edges, visitors, scratch):
+def gather_node(
+    X: Csr, below: Below, span: tuple[int, int], edges: np.ndarray, visitors: np.ndarray, scratch: Scratch
+) -> tuple[np.ndarray, tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
     """What :class:`Rows` and :class:`Labels` of a node are made of: ``(its rows, six arrays, four arrays)``.
 
     The rows (int32) are those that carry a label at places ``span[0]:span[1]``, and ``visitors`` (int32, any order),
@@ -55,97 +53,53 @@ def gather_node(X, below, span, edges, visitors, scratch):
     so that frequent ones lie together. Where the rows are all of X nothing is copied: the six arrays are empty.
     ``X`` is a :class:`Csr`; all but ``scratch`` may be read-only. Time: the non-zeros of the rows.
     """
-    place = scratch.place
-    rows = _find_rows(below, span, visitors, place)
-    labels = _find_carriers(below, edges, rows, place)
-    for i in range(rows.shape[0]):
-        place[rows[i]] = -1
-    whole = rows.shape[0] == place.shape[0]
-    return rows, _copy_rows(X, rows[:0] if whole else rows, below.weights, scratch.local), labels
+    carriers = below.rows[below.indptr[span[0]] : below.indptr[span[1]]]
+    rows = np.unique(np.concatenate((carriers, visitors)))
+    scratch.place[rows] = np.arange(rows.size, dtype=np.int32)
+    labels = _find_carriers(below, edges, rows, scratch.place)
+    scratch.place[rows] = -1
+    return rows, _copy_rows(X, rows[:0] if rows.size == scratch.place.size else rows, below.weights, scratch), labels
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
-def _find_rows(below, span, visitors, place):
-    """The rows of the node; their places among them go to ``place``."""
-    first, last = below.indptr[span[0]], below.indptr[span[1]]
-    rows = np.empty(min(last - first + visitors.shape[0], place.shape[0]), np.int32)
-    n = 0
-    for a in range(first, last):
-        row = below.rows[a]
-        if place[row] < 0:
-            place[row] = 0
-            rows[n] = row
-            n += 1
-    for row in visitors:
-        if place[row] < 0:
-            place[row] = 0
-            rows[n] = row
-            n += 1
-    rows = rows[:n]
-    if n > place.shape[0] // _GOOD_PART:
-        n = 0
-        for row in range(place.shape[0]):
-            if place[row] >= 0:
-                rows[n] = row
-                n += 1
-    else:
-        sort_keys(rows, n)
-    for i in range(n):
-        place[rows[i]] = i
-    return rows
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _find_carriers(below, edges, rows, place):
+def _find_carriers(
+    below: Below, edges: np.ndarray, rows: np.ndarray, place: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """``(indptr, positions, costs of positives, costs of negatives)`` of the edges."""
-    indptr = np.zeros(edges.shape[0] + 1, np.int64)
-    room = 0
-    for edge in edges:
-        room += min(below.indptr[below.stop[edge]] - below.indptr[below.start[edge]], rows.shape[0])
-    positions = np.empty(room, np.int32)
-    costs = np.empty(room, np.float32)
-    negative_costs = np.empty(edges.shape[0], np.float32)
-    last_seen = np.full(rows.shape[0], -1, np.int32)
-    used = 0
-    for e in range(edges.shape[0]):
-        start, stop = below.start[edges[e]], below.stop[edges[e]]
-        begin = used
-        for a in range(below.indptr[start], below.indptr[stop]):
-            position = place[below.rows[a]]
-            if last_seen[position] != e:
-                last_seen[position] = e
-                positions[used] = position
-                used += 1
-        if stop - start > 1:
-            if used - begin > rows.shape[0] // _GOOD_PART:
-                used = begin
-                for position in range(rows.shape[0]):
-                    if last_seen[position] == e:
-                        positions[used] = position
-                        used += 1
-            else:
-                sort_keys(positions[begin:used], used - begin)
-        for a in range(begin, used):
-            costs[a] = below.positive_costs[edges[e]] * below.weights[rows[positions[a]]]
-        negative_costs[e] = below.negative_costs[edges[e]]
-        indptr[e + 1] = used
-    return indptr, positions[:used], costs[:used], negative_costs
+    start, stop = below.start[edges], below.stop[edges]
+    first, last = below.indptr[start], below.indptr[stop]
+    if (stop - start > 1).any():
+        # A row carries many of the labels that an edge leads to.
+        carriers = [np.unique(place[below.rows[a:b]]) for a, b in zip(first, last, strict=True)]
+        counts = np.array([own.size for own in carriers], np.int64)
+        positions = np.concatenate(carriers)
+    else:
+        counts = last - first
+        positions = place[below.rows[spread(first, counts)[1]]]
+    costs = np.repeat(below.positive_costs[edges], counts)
+    costs *= below.weights[rows[positions]]
+    negative_costs = below.negative_costs[edges].astype(np.float32)
+    return np.append(0, np.cumsum(counts)), positions, costs.astype(np.float32), negative_costs
+
+
+def _copy_rows(X: Csr, rows: np.ndarray, weights: np.ndarray, scratch: Scratch) -> tuple[np.ndarray, ...]:
+    """``(indptr, indices, data, squares, features, weights)`` of some rows of X."""
+    indptr = np.append(0, np.cumsum(X.indptr[rows + 1] - X.indptr[rows]))
+    indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
+    squares = np.empty(rows.size, np.float32)
+    features = np.empty(min(indptr[-1], scratch.local.size), np.int32)
+    n_features = copy_rows(X, rows, scratch.local, indptr, indices, data, squares, features)
+    return indptr, indices, data, squares, features[:n_features].copy(), weights[rows].astype(np.float32)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _copy_rows(X, rows, weights, local):
-    """``(indptr, indices, data, squares, features, weights)`` of some rows of X."""
-    n = rows.shape[0]
-    indptr = np.zeros(n + 1, np.int64)
-    for i in range(n):
-        indptr[i + 1] = indptr[i] + X.indptr[rows[i] + 1] - X.indptr[rows[i]]
-    indices = np.empty(indptr[n], np.int32)
-    data = np.empty(indptr[n], np.float32)
-    squares = np.empty(n, np.float32)
-    own_weights = np.empty(n, np.float32)
-    features = np.empty(min(indptr[n], local.shape[0]), np.int32)
+def copy_rows(X, rows, local, indptr, indices, data, squares, features):
+    """Copy ``rows`` of X to where ``indptr`` says, their features numbered as they come; returns how many these are.
+
+    Writes ``indices``, ``data``, ``squares``, the sum of squares of each row, and ``features``, of each number that of
+    X; ``local`` (n_features,) int32 is -1 before and after. The rest may be read-only.
+    """
     n_local = 0
-    for i in range(n):
+    for i in range(rows.shape[0]):
         at = indptr[i]
         square = 0.0
         for a in range(np.uint64(X.indptr[rows[i]]), np.uint64(X.indptr[rows[i] + 1])):
@@ -160,7 +114,6 @@ def _copy_rows(X, rows, weights, local):
             square += np.float64(X.data[a]) * np.float64(X.data[a])
             at += 1
         squares[i] = square
-        own_weights[i] = weights[rows[i]]
     for number in range(n_local):
         local[features[number]] = -1
-    return indptr, indices, data, squares, features[:n_local].copy(), own_weights
+    return n_local
