@@ -217,11 +217,14 @@ def _pairs(X: Any, i: int) -> list[tuple[int, float]]:
 
 
 def _training_file(name: str, data: Any) -> Path:
-    """omikuji trains from a file in the repository's format."""
+    """omikuji trains from a file in the repository's format; it refuses rows without a feature, which teach nothing."""
+    import numpy as np
+
     path = RESULTS / "data" / f"{name}-unit.txt"
     if path.exists():
         return path
-    X, Y = data.X_train, data.Y_train
+    known = np.diff(data.X_train.indptr) > 0
+    X, Y = data.X_train[known], data.Y_train[known]
     with path.open("w") as file:
         file.write(f"{X.shape[0]} {X.shape[1]} {Y.shape[1]}\n")
         for i in range(X.shape[0]):
