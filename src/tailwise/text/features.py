@@ -37,7 +37,7 @@ class TextFeatures(TextRows):
     """TF-IDF rows of unit length from texts, for words and, if asked, for pieces of words.
 
     The values are those of scikit-learn's ``TfidfVectorizer`` (smooth idf, L2 norm), computed by compiled code on
-    every core: about 25 MB of text a second and core, where scikit-learn does about 7. Words are runs of two or more
+    every core: about 40 MB of text a second and core, where scikit-learn does about 11. Words are runs of two or more
     letters, digits and underscores. With ``char_ngrams`` the words' part and the pieces' part weigh the same.
     Saved without pickle: the terms as text, their idf as numbers. The groups of columns are ``"words"`` and
     ``"pieces"``; where a field has columns of its own ``"title words"`` and so on.
