@@ -28,7 +28,7 @@ def test_companions_are_counted_shares(weighted):
     Y.data[:] = 1
     weight = np.random.default_rng(0).random(50) if weighted else None
     expected = naive_companions(Y, np.ones(50) if weight is None else weight)
-    np.testing.assert_allclose(companions(Y, weight).toarray(), expected, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(companions(Y, weight).toarray(), expected.T, rtol=1e-5, atol=1e-7)
 
 
 def test_company_sums_over_the_candidates_of_a_row():
@@ -42,7 +42,7 @@ def test_company_sums_over_the_candidates_of_a_row():
     for row in range(2000):
         named = np.flatnonzero(labels[row] >= 0)
         for a in named:
-            expected[row, a] = sum(dense[labels[row, a], labels[row, b]] * scores[row, b] for b in named)
+            expected[row, a] = sum(dense[labels[row, b], labels[row, a]] * scores[row, b] for b in named)
     np.testing.assert_allclose(company(TopK(labels, scores), shares, n_jobs=2), expected, rtol=1e-5, atol=1e-6)
 
 
