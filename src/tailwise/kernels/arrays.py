@@ -10,7 +10,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.imputils import impl_ret_borrowed
+from numba.core.imputils import impl_ret_borrowed, impl_ret_new_ref
 from numba.extending import intrinsic
 
 from tailwise.kernels.compilation import njit
@@ -45,6 +45,47 @@ def frozen(parts: Parts) -> Parts:
     return type(parts)(*kept)
 
 
+@intrinsic
+def empty(typing_context, shape, dtype):
+    """``np.empty(shape, dtype)`` for sizes that are not negative; where it compiles, numba would make a function."""
+    return _allocation(shape, dtype, zero=False)
+
+
+@intrinsic
+def zeros(typing_context, shape, dtype):
+    """``np.zeros(shape, dtype)``, likewise."""
+    return _allocation(shape, dtype, zero=True)
+
+
+def _allocation(shape, dtype, zero):
+    # Here, for only compiling needs it: it takes a tenth of a second to import.
+    from numba.core.typing.npydecl import parse_dtype
+    from numba.np.arrayobj import make_array
+
+    n_sizes = shape.count if isinstance(shape, types.BaseTuple) else 1
+    array = types.Array(parse_dtype(dtype), n_sizes, "C")
+
+    def generate(context, builder, signature, arguments):
+        own = make_array(array)(context, builder)
+        sizes = cgutils.unpack_tuple(builder, arguments[0]) if n_sizes > 1 else [arguments[0]]
+        n_items = sizes[0]
+        strides = [context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(array.dtype)))]
+        for size in sizes[:0:-1]:
+            strides.insert(0, builder.mul(strides[0], size))
+            n_items = builder.mul(n_items, size)
+        n_bytes = builder.mul(n_items, strides[-1])
+        align = context.get_constant(types.uint32, context.get_preferred_array_alignment(array.dtype))
+        own.meminfo = context.nrt.meminfo_alloc_aligned(builder, n_bytes, align)
+        own.data = builder.bitcast(context.nrt.meminfo_data(builder, own.meminfo), own.data.type)
+        own.nitems, own.itemsize, own.parent = n_items, strides[-1], cgutils.get_null_value(own.parent.type)
+        own.shape, own.strides = cgutils.pack_array(builder, sizes), cgutils.pack_array(builder, strides)
+        if zero:
+            cgutils.memset(builder, own.data, n_bytes, 0)
+        return impl_ret_new_ref(context, builder, array, own._getvalue())
+
+    return array(types.UniTuple(types.intp, n_sizes) if n_sizes > 1 else types.intp, dtype), generate
+
+
 @njit(nogil=True, cache=True, boundscheck=False)
 def grown(array, used, size):
     """``array`` if it has room for ``size`` entries; else a copy of its first ``used``, at least twice as long.
@@ -53,7 +94,7 @@ def grown(array, used, size):
     """
     if size <= array.shape[0]:
         return array
-    larger = np.empty(max(size, 2 * array.shape[0]), array.dtype)
+    larger = empty(max(size, 2 * array.shape[0]), array.dtype)
     for a in range(used):
         larger[a] = array[a]
     return larger

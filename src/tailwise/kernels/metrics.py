@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tailwise.kernels.arrays import empty
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import GOLDEN, mix_bits
 
@@ -77,7 +78,7 @@ def add_resampled(columns, first_row, seed, weight_of_byte, sums, first_replicat
     """
     n, width = columns.shape
     block, together = 512, 8
-    weights = np.empty((block + 16, together), np.float64)
+    weights = empty((block + 16, together), np.float64)
     for start in range(0, n, block):
         stop = min(start + block, n)
         # One 64-bit draw serves the eight rows of a group; groups are counted from row 0 of the whole data.

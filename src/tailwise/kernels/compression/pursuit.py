@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tailwise.kernels.arrays import empty
 from tailwise.kernels.compilation import njit
 
 _NOTHING_LEFT = 1e-5
@@ -55,10 +56,10 @@ def pursue(targets, block, vectors, positions, weights):
     int32, -1 where none, and ``weights`` (n, s) float32, -inf there. O(s · n_vectors · m) a row.
     """
     s, m = positions.shape[1], vectors.shape[1]
-    basis = np.empty((s, m), np.float64)
-    factors = np.empty((s, s), np.float64)
-    shares = np.empty(s, np.float64)
-    residual = np.empty(m, np.float64)
+    basis = empty((s, m), np.float64)
+    factors = empty((s, s), np.float64)
+    shares = empty(s, np.float64)
+    residual = empty(m, np.float64)
     for i in range(block[0], block[1]):
         positions[i, :] = -1
         weights[i, :] = -np.inf

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.arrays import grown
+from tailwise.kernels.arrays import empty, grown, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.forest.ndcg_split import NodeLabels, alternate_sides, discount_of_rank
 from tailwise.kernels.random import random_bits
@@ -63,15 +63,15 @@ def _labels_of(members, labels, number_of):
 
     ``number_of`` (n_labels,) is -1 everywhere and is left so.
     """
-    indptr = np.empty(members.shape[0] + 1, np.int64)
+    indptr = empty(members.shape[0] + 1, np.int64)
     indptr[0] = 0
     for i in range(members.shape[0]):
         row = members[i]
         indptr[i + 1] = indptr[i] + labels.indptr[row + 1] - labels.indptr[row]
     n_entries = indptr[members.shape[0]]
-    indices = np.empty(n_entries, np.int32)
-    gains = np.empty(n_entries, np.float32)
-    present = np.empty(n_entries, np.int64)
+    indices = empty(n_entries, np.int32)
+    gains = empty(n_entries, np.float32)
+    present = empty(n_entries, np.int64)
     n_present = 0
     a = 0
     for row in members:
@@ -98,9 +98,9 @@ def _labels_of(members, labels, number_of):
 def _separate(columns, members, row_weights, node_labels, discounts, settings, state, weights, margins):
     """Part the node's rows and fit the separator; returns how many rows are on its positive side, 0 if none can."""
     n = margins.shape[0]
-    positive = np.empty(n, np.bool_)
-    targets = np.empty(n, np.float32)
-    costs = np.empty(n, np.float32)
+    positive = empty(n, np.bool_)
+    targets = empty(n, np.float32)
+    costs = empty(n, np.float32)
     n_labelled, labelled = 0, 0.0
     for i in range(n):
         has_labels = node_labels.indptr[i + 1] > node_labels.indptr[i]
@@ -138,9 +138,9 @@ def _separate(columns, members, row_weights, node_labels, discounts, settings, s
 @njit(nogil=True, cache=True, boundscheck=False)
 def _part_rows(members, margins, n_positive):
     """The rows on the negative and the positive side, in their order, and ``2 · place + side`` of each row."""
-    on_negative = np.empty(members.shape[0] - n_positive, np.int32)
-    on_positive = np.empty(n_positive, np.int32)
-    codes = np.empty(members.shape[0], np.int32)
+    on_negative = empty(members.shape[0] - n_positive, np.int32)
+    on_positive = empty(n_positive, np.int32)
+    codes = empty(members.shape[0], np.int32)
     n, p = 0, 0
     for i in range(members.shape[0]):
         if margins[i] > 0:
@@ -158,8 +158,8 @@ def _part_rows(members, margins, n_positive):
 def _empty_columns(n_entries, n_features):
     # One entry more, because parting writes each entry to both sides and keeps it on one.
     return Columns(
-        np.empty(n_features + 1, np.int64), np.empty(n_entries + 1, np.int32), np.empty(n_entries + 1, np.float32)
-    ), np.empty(n_features, np.int32)
+        empty(n_features + 1, np.int64), empty(n_entries + 1, np.int32), empty(n_entries + 1, np.float32)
+    ), empty(n_features, np.int32)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -202,7 +202,7 @@ def _write_leaf(members, node_labels, present, labels, labels_per_leaf, leaf_lab
 
     c_i are the weights of rows.
     """
-    shares = np.zeros(node_labels.n_labels, np.float32)
+    shares = zeros(node_labels.n_labels, np.float32)
     whole = 0.0
     for i in range(members.shape[0]):
         weight = labels.weight[members[i]]
@@ -212,7 +212,7 @@ def _write_leaf(members, node_labels, present, labels, labels_per_leaf, leaf_lab
     for number in range(node_labels.n_labels):
         shares[number] *= labels.worth[present[number]] / np.float32(whole)
     n_kept = min(node_labels.n_labels, labels_per_leaf)
-    best = np.empty(node_labels.n_labels, np.int64)
+    best = empty(node_labels.n_labels, np.int64)
     for number in range(node_labels.n_labels):
         best[number] = descending_key(shares[number], number)
     sort_keys(best, node_labels.n_labels)
@@ -237,26 +237,26 @@ def grow_tree(columns, features, row_sizes, labels, settings, seed):
     n = labels.scale.shape[0]
     ones = features[-1]
     n_labels = labels.worth.shape[0]
-    state = np.empty(1, np.uint64)
+    state = empty(1, np.uint64)
     state[0] = seed
     discounts = discount_of_rank(n_labels)
     number_of = np.full(n_labels, -1, np.int32)
 
     # A tree has at most n leaves, and each row is in one of them. Pages that are never written take no memory.
     most_nodes = 2 * n
-    child_of = np.empty(2 * most_nodes, np.int32)
-    n_rows = np.empty(most_nodes, np.int32)
-    bias = np.empty(most_nodes, np.float32)
-    weight_indptr = np.empty(most_nodes + 1, np.int64)
-    leaf_indptr = np.empty(most_nodes + 1, np.int64)
-    leaf_labels = np.empty(labels.indices.shape[0], np.int32)
-    leaf_shares = np.empty(labels.indices.shape[0], np.float32)
-    weight_indices = np.empty(1024, np.int32)
-    weights = np.empty(1024, np.float32)
+    child_of = empty(2 * most_nodes, np.int32)
+    n_rows = empty(most_nodes, np.int32)
+    bias = empty(most_nodes, np.float32)
+    weight_indptr = empty(most_nodes + 1, np.int64)
+    leaf_indptr = empty(most_nodes + 1, np.int64)
+    leaf_labels = empty(labels.indices.shape[0], np.int32)
+    leaf_shares = empty(labels.indices.shape[0], np.float32)
+    weight_indices = empty(1024, np.int32)
+    weights = empty(1024, np.float32)
     weight_indptr[0] = 0
     leaf_indptr[0] = 0
 
-    members = np.empty(n, np.int32)
+    members = empty(n, np.int32)
     for i in range(n):
         members[i] = i
     stack = [(-1, members, features, columns)]
@@ -274,8 +274,8 @@ def grow_tree(columns, features, row_sizes, labels, settings, seed):
         used_weights, used_labels = weight_indptr[node], leaf_indptr[node]
 
         node_labels, present = _labels_of(members, labels, number_of)
-        w = np.empty(features.shape[0], np.float32)
-        margins = np.empty(members.shape[0], np.float32)
+        w = empty(features.shape[0], np.float32)
+        margins = empty(members.shape[0], np.float32)
         n_positive = 0
         if members.shape[0] > settings.max_leaf:
             n_positive = _separate(columns, members, labels.weight, node_labels, discounts, settings, state, w, margins)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tailwise.kernels.arrays import empty
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.sparse.sorting import descending_key, index_of, sort_keys
 
@@ -27,7 +28,7 @@ class NodeLabels(NamedTuple):
 @njit(nogil=True, cache=True, boundscheck=False)
 def discount_of_rank(n):
     """``1 / ln(1 + rank)`` of ranks 1…n, a new float32 array."""
-    discounts = np.empty(n, np.float32)
+    discounts = empty(n, np.float32)
     for rank in range(1, n + 1):
         discounts[rank - 1] = 1.0 / np.log(1.0 + rank)
     return discounts
@@ -62,10 +63,10 @@ def alternate_sides(labels, discounts, positive):
     a ranking by gain is the best one for its side, and a row moves only to a side where it gains more.
     """
     n = positive.shape[0]
-    for_positive = np.empty(labels.n_labels, np.float32)
-    for_negative = np.empty(labels.n_labels, np.float32)
-    keys = np.empty(labels.n_labels, np.int64)
-    trace = np.empty(_MAX_ROUNDS, np.float64)
+    for_positive = empty(labels.n_labels, np.float32)
+    for_negative = empty(labels.n_labels, np.float32)
+    keys = empty(labels.n_labels, np.int64)
+    trace = empty(_MAX_ROUNDS, np.float64)
     for turn in range(_MAX_ROUNDS):
         for label in range(labels.n_labels):
             for_positive[label] = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tailwise.kernels.arrays import empty, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.sparse.centroids import (
     clear_row,
@@ -80,8 +81,8 @@ def find_leaves(X, forest, n_features, leaves):
 
     ``forest`` is a :class:`tailwise.forest.layout.Forest`. Inputs may be read-only.
     """
-    dense = np.zeros(n_features, np.float32)
-    margins = np.empty(forest.n_top, np.float32)
+    dense = zeros(n_features, np.float32)
+    margins = empty(forest.n_top, np.float32)
     for i in range(leaves.shape[0]):
         row = X.indices[X.indptr[i] : X.indptr[i + 1]]
         data = X.data[X.indptr[i] : X.indptr[i + 1]]
@@ -95,11 +96,11 @@ def _scratch(forest, shape):
     """What a block of rows needs: a dense row and the labels' votes, both zero, margins, labels found, leaves."""
     n_features, n_labels = shape
     return (
-        np.zeros(n_features, np.float32),
-        np.empty(forest.n_top, np.float32),
-        np.zeros(n_labels, np.float32),
-        np.empty(n_labels, np.int32),
-        np.empty(forest.n_trees, np.int32),
+        zeros(n_features, np.float32),
+        empty(forest.n_top, np.float32),
+        zeros(n_labels, np.float32),
+        empty(n_labels, np.int32),
+        empty(forest.n_trees, np.int32),
     )
 
 
@@ -147,9 +148,9 @@ def predict_reranked(X, tail_data, block, forest, centroids, alpha, shape, label
         _find_leaves(forest, row, data, dense, margins, leaves)
         square = spread_row(row, tail_data[X.indptr[i] : X.indptr[i + 1]], dense)
         n_found = _add_votes(forest, leaves, total, found)
-        by_forest = np.empty(n_found, np.float32)
-        hope = np.empty(n_found, np.float32)
-        order = np.empty(n_found, np.int64)
+        by_forest = empty(n_found, np.float32)
+        hope = empty(n_found, np.float32)
+        order = empty(n_found, np.int64)
         for a in range(n_found):
             by_forest[a] = alpha * np.log(total[found[a]] / n_trees)
             total[found[a]] = 0

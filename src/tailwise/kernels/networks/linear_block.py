@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tailwise.kernels.arrays import empty, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.networks.ranknet import pair_loss
 from tailwise.kernels.random import random_bits
@@ -23,9 +24,9 @@ def train_linear_epoch(inputs, Y, counts, weight, order, state, W, memory, optio
     """
     seen = np.flatnonzero(counts > 0)
     n_labels, total = W.shape[0], 0.0
-    is_here = np.zeros(n_labels, np.bool_)
-    labels = np.empty(n_labels, np.int32)
-    final, slope = np.empty(n_labels, np.float32), np.empty(n_labels, np.float32)
+    is_here = zeros(n_labels, np.bool_)
+    labels = empty(n_labels, np.int32)
+    final, slope = empty(n_labels, np.float32), empty(n_labels, np.float32)
     for i in order:
         first, last = inputs.indptr[i], inputs.indptr[i + 1]
         n_own = Y.indptr[i + 1] - Y.indptr[i]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tailwise.kernels.arrays import empty
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import random_bits
 
@@ -83,9 +84,9 @@ def apply_blocks(labels, scores, block, layers, out):
     Overwrites these rows of ``out`` (n, k) float32, absent entries by -inf. Inputs may be read-only.
     """
     k = labels.shape[1]
-    hidden = np.empty(layers.b1.shape[1], np.float32)
-    current = np.empty(k, np.float32)
-    after = np.empty(k, np.float32)
+    hidden = empty(layers.b1.shape[1], np.float32)
+    current = empty(k, np.float32)
+    after = empty(k, np.float32)
     for i in range(block[0], block[1]):
         n = 0
         while n < k and labels[i, n] >= 0:
@@ -164,12 +165,12 @@ def train_epoch(candidates, counts, order, state, layers, memories, options):
     rate, n_negatives = options.rate, options.n_negatives
     n_layers, _, width = W1.shape
     k = labels.shape[1]
-    states = np.empty((n_layers + 1, k), np.float32)
-    hiddens = np.empty((n_layers, width), np.float32)
-    slope = np.empty(k, np.float32)
-    below = np.empty(k, np.float32)
-    inner = np.empty(width, np.float32)
-    irrelevant = np.empty(k, np.int64)
+    states = empty((n_layers + 1, k), np.float32)
+    hiddens = empty((n_layers, width), np.float32)
+    slope = empty(k, np.float32)
+    below = empty(k, np.float32)
+    inner = empty(width, np.float32)
+    irrelevant = empty(k, np.int64)
     total = 0.0
     for i in order:
         n, n_irrelevant = 0, 0

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tailwise.kernels.arrays import empty
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import random_bits
 
@@ -73,7 +74,7 @@ def train_warp(X, Y, row_weights, order, state, rank_weights, vectors, options):
     """
     n_labels, dim = vectors.labels.shape
     own = np.full(n_labels, -1, np.int64)
-    z, slope = np.empty(dim, np.float32), np.empty(dim, np.float32)
+    z, slope = empty(dim, np.float32), empty(dim, np.float32)
     total, n_seen = 0.0, 0
     for i in order:
         z[:] = 0

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.arrays import grown
+from tailwise.kernels.arrays import empty, grown, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.solvers.penalty import violation
 from tailwise.kernels.solvers.problems import has_start
@@ -61,19 +61,19 @@ def solve_l1(rows, columns, labels, start, options):
     """
     n_labels = labels.indptr.shape[0] - 1
     n_rows, n_features = rows.squares.shape[0], rows.features.shape[0]
-    begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
-    bias = np.empty(n_labels, np.float32)
-    features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
+    begin, count = zeros(n_labels, np.int64), zeros(n_labels, np.int64)
+    bias = empty(n_labels, np.float32)
+    features, values = empty(n_features, np.int32), empty(n_features, np.float32)
     problem = _Label(
-        np.empty(n_rows, np.float32),
-        np.empty(n_rows, np.float32),
-        np.empty(n_rows, np.float32),
-        np.empty(n_rows, np.int32),
-        np.zeros(n_features + 1, np.float32),
-        np.zeros(n_features + 1, np.float32),
-        np.empty(n_features + 1, np.int64),
+        empty(n_rows, np.float32),
+        empty(n_rows, np.float32),
+        empty(n_rows, np.float32),
+        empty(n_rows, np.int32),
+        zeros(n_features + 1, np.float32),
+        zeros(n_features + 1, np.float32),
+        empty(n_features + 1, np.int64),
         np.full(n_features + 1, -1, np.int64),
-        np.empty(n_features + 1, np.float32),
+        empty(n_features + 1, np.float32),
     )
     used = 0
     for label in range(n_labels):
@@ -132,7 +132,7 @@ def _resume(columns, start, label, problem, options):
 @njit(nogil=True, cache=True, boundscheck=False)
 def _solve(rows, columns, problem, options):
     scale = np.float32(options.bias_scale)
-    violations = np.empty(problem.weights.shape[0], np.float32)
+    violations = empty(problem.weights.shape[0], np.float32)
     for round_ in range(options.max_rounds):
         n_active = _find_active(problem)
         _fill_gradient(rows, problem, n_active, scale)
@@ -197,7 +197,7 @@ def _choose(problem, violations, with_bias):
 @njit(nogil=True, cache=True, boundscheck=False)
 def _bar_for(violations, worst, wanted):
     """The largest of 64 levels up to ``worst`` that at least ``wanted`` violations reach; 0 if fewer are there."""
-    counts = np.zeros(_LEVELS + 1, np.int64)
+    counts = zeros(_LEVELS + 1, np.int64)
     for j in range(violations.shape[0]):
         if violations[j] > 0:
             counts[np.int64(violations[j] / worst * _LEVELS)] += 1
@@ -214,7 +214,7 @@ def _cut_columns(rows, problem, n_active, size, scale):
     n_features = rows.features.shape[0]
     for n in range(size):
         problem.place[problem.chosen[n]] = n
-    indptr = np.zeros(size + 1, np.int64)
+    indptr = zeros(size + 1, np.int64)
     for n in range(n_active):
         row = problem.active[n]
         for a in range(rows.indptr[row], rows.indptr[row + 1]):
@@ -226,7 +226,7 @@ def _cut_columns(rows, problem, n_active, size, scale):
     for n in range(size):
         indptr[n + 1] += indptr[n]
     ends = indptr[:-1].copy()
-    members, values = np.empty(indptr[size], np.int32), np.empty(indptr[size], np.float32)
+    members, values = empty(indptr[size], np.int32), empty(indptr[size], np.float32)
     for n in range(n_active):
         row = problem.active[n]
         root = np.sqrt(np.float32(2) * abs(problem.costs[row]))
@@ -272,11 +272,11 @@ def _minimise_part(rows, problem, n_active, size, scale, accuracy, max_sweeps):
     """
     one = np.float32(1)
     indptr, members, values = _cut_columns(rows, problem, n_active, size, scale)
-    left = np.empty(n_active, np.float32)
+    left = empty(n_active, np.float32)
     for n in range(n_active):
         row = problem.active[n]
         left[n] = problem.slack[row] * np.sqrt(np.float32(2) * abs(problem.costs[row]))
-    curvature = np.empty(size, np.float32)
+    curvature = empty(size, np.float32)
     for n in range(size):
         problem.steps[n] = 0
         curvature[n] = max(_square(values, indptr[n], indptr[n + 1]), np.float32(1e-6))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tailwise.kernels.arrays import empty
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.solvers.penalty import violation
 
@@ -83,10 +84,10 @@ def fit_l1_logistic(columns, targets, costs, tolerance, max_newton, weights, mar
     cannot leave zero, because ``Σ_i costs_i |x_ij| ≤ 1`` bounds their gradient, are dropped after one look.
     """
     n, m = targets.shape[0], weights.shape[0]
-    slope, curvature = np.empty(n, np.float32), np.empty(n, np.float32)
-    current, trial, change = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)
-    gradient, second, direction = np.empty(m, np.float32), np.empty(m, np.float32), np.empty(m, np.float32)
-    alive, working = np.empty(m, np.int32), np.empty(m, np.int32)
+    slope, curvature = empty(n, np.float32), empty(n, np.float32)
+    current, trial, change = empty(n, np.float32), empty(n, np.float32), empty(n, np.float32)
+    gradient, second, direction = empty(m, np.float32), empty(m, np.float32), empty(m, np.float32)
+    alive, working = empty(m, np.int32), empty(m, np.int32)
     for j in range(m):
         weights[j] = 0
         direction[j] = 0

@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from tailwise.kernels.arrays import part
+from tailwise.kernels.arrays import part, zeros
 from tailwise.kernels.compilation import njit
 
 LANES = 16
@@ -35,7 +35,7 @@ def zero_lanes(n_features):
 
     Returns (n_features * 16,) float32 of its own.
     """
-    padded = np.zeros(n_features * LANES + LANES, np.float32)
+    padded = zeros(n_features * LANES + LANES, np.float32)
     skip = (-padded.ctypes.data % _CACHE_LINE) // 4
     return part(padded, skip, skip + n_features * LANES)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.arrays import grown, prefetch
+from tailwise.kernels.arrays import empty, grown, prefetch, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, add_lanes, dot_lanes, logistic_lanes, sigmoid_lanes, zero_lanes
@@ -38,20 +38,20 @@ def solve_logistic(rows, labels, options):
     """
     n_labels = labels.indptr.shape[0] - 1
     n_rows, n_features = rows.squares.shape[0], rows.features.shape[0]
-    begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
-    bias = np.empty(n_labels, np.float32)
-    features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
+    begin, count = zeros(n_labels, np.int64), zeros(n_labels, np.int64)
+    bias = empty(n_labels, np.float32)
+    features, values = empty(n_features, np.int32), empty(n_features, np.float32)
     order = np.arange(n_rows)
-    costs = np.zeros(n_rows * LANES, np.float32)
-    logits = np.zeros(n_rows * LANES, np.float32)
+    costs = zeros(n_rows * LANES, np.float32)
+    logits = zeros(n_rows * LANES, np.float32)
     sums = _sum_rows(rows)
     used = 0
     for first in range(0, n_labels, LANES):
         in_use = min(LANES, n_labels - first)
         weights = zero_lanes(n_features)
-        centres, biases = np.zeros(LANES, np.float32), np.zeros(LANES, np.float32)
+        centres, biases = zeros(LANES, np.float32), zeros(LANES, np.float32)
         _begin(rows, labels, first, in_use, sums, weights, centres, biases, costs, logits, options)
-        at_work = np.zeros(LANES, np.float32)
+        at_work = zeros(LANES, np.float32)
         at_work[:in_use] = 1
         state = shuffle_state(options.seed)
         for row in range(n_rows):
@@ -77,7 +77,7 @@ def solve_logistic(rows, labels, options):
 @njit(nogil=True, cache=True, boundscheck=False)
 def _sum_rows(rows):
     """All rows, each as often as it counts, (n_features,) float64; and how often they count together."""
-    total, everything = np.zeros(rows.features.shape[0], np.float64), 0.0
+    total, everything = zeros(rows.features.shape[0], np.float64), 0.0
     for row in range(rows.squares.shape[0]):
         everything += rows.weights[row]
         for a in range(rows.indptr[row], rows.indptr[row + 1]):
@@ -131,8 +131,8 @@ def _sweep(rows, order, weights, biases, costs, logits, at_work, options):
 
     Returns whether a lane is still at work.
     """
-    scores, steps = np.empty(LANES, np.float32), np.empty(LANES, np.float32)
-    sums = np.zeros((2, LANES), np.float32)
+    scores, steps = empty(LANES, np.float32), empty(LANES, np.float32)
+    sums = zeros((2, LANES), np.float32)
     scale_squared = np.float32(options.bias_scale * options.bias_scale)
     least = np.float32(_IGNORED * options.tol)
     last = order.shape[0] - 1
@@ -169,8 +169,8 @@ def _polish(rows, in_use, centres, weights, biases, costs, scores, options):
     Coordinates of the dual are slow to agree on these two. ``scores`` is room for one a row and lane.
     """
     n_rows, n_features = rows.squares.shape[0], rows.features.shape[0]
-    factor, squares = np.ones(LANES, np.float32), np.zeros(LANES, np.float32)
-    logits, shares = np.empty(LANES, np.float32), np.empty(LANES, np.float32)
+    factor, squares = np.ones(LANES, np.float32), zeros(LANES, np.float32)
+    logits, shares = empty(LANES, np.float32), empty(LANES, np.float32)
     for row in range(n_rows):
         own = scores[row * LANES : (row + 1) * LANES]
         own[:] = 0
@@ -182,7 +182,7 @@ def _polish(rows, in_use, centres, weights, biases, costs, scores, options):
     moves = options.bias_scale > 0
     pull = np.float32(1 / (options.bias_scale * options.bias_scale)) if moves else np.float32(1)
     for _ in range(_NEWTON_STEPS):
-        sums = np.zeros((5, LANES), np.float64)
+        sums = zeros((5, LANES), np.float64)
         for row in range(n_rows):
             own, cost = scores[row * LANES : (row + 1) * LANES], costs[row * LANES : (row + 1) * LANES]
             for lane in range(LANES):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tailwise.kernels.arrays import empty, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.sparse.topk import push_any_order
 
@@ -148,7 +149,7 @@ def descend(X, squares, order, active, tables, C, l1):
     widest = 0
     for i in range(active.n_own.shape[0]):
         widest = max(widest, active.indptr[i + 1] - active.indptr[i])
-    steps = np.empty(widest, np.float64)
+    steps = empty(widest, np.float64)
     l1 = np.float32(l1)
     largest = 0.0
     for i in order:
@@ -195,8 +196,8 @@ def search_violators(X, Y, W, allowed, block, labels, losses):
     the start. Inputs may be read-only.
     """
     n_labels = allowed.shape[0]
-    total = np.empty(n_labels, np.float32)
-    scores = np.empty(labels.shape[1], np.float32)
+    total = empty(n_labels, np.float32)
+    scores = empty(labels.shape[1], np.float32)
     for i in range(block[0], block[1]):
         labels[i, :] = -1
         losses[i] = 0
@@ -233,8 +234,8 @@ def renew_active(active, found):
     """
     n_rows = active.n_own.shape[0]
     most = active.labels.shape[0] + found.size
-    indptr = np.zeros(n_rows + 1, np.int64)
-    labels, alpha = np.empty(most, np.int32), np.empty(most, np.float32)
+    indptr = zeros(n_rows + 1, np.int64)
+    labels, alpha = empty(most, np.int32), empty(most, np.float32)
     used = 0
     for i in range(n_rows):
         first = active.indptr[i]

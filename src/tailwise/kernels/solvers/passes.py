@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.arrays import ask_for_pages, read_around
+from tailwise.kernels.arrays import ask_for_pages, empty, read_around, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
@@ -108,11 +108,11 @@ def solve_svm_in_passes(rows, starts, labels, options, plan, memory):
     only read.
     """
     n_labels = labels.indptr.shape[0] - 1
-    begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
-    bias = np.empty(n_labels, np.float32)
-    features, values = np.empty(0, np.int32), np.empty(0, np.float32)
-    first, n_support = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
-    positions, signed = np.empty(0, np.int32), np.empty(0, np.float32)
+    begin, count = zeros(n_labels, np.int64), zeros(n_labels, np.int64)
+    bias = empty(n_labels, np.float32)
+    features, values = empty(0, np.int32), empty(0, np.float32)
+    first, n_support = zeros(n_labels, np.int64), zeros(n_labels, np.int64)
+    positions, signed = empty(0, np.int32), empty(0, np.float32)
     used = kept = start = 0
     while start < n_labels:
         stop = _last_of(rows, labels, start, memory)
@@ -152,7 +152,7 @@ def _count_weights(lanes, n_lanes, prune):
 @njit(nogil=True, cache=True, boundscheck=False)
 def _longer(array, used, more):
     """A copy with so many more entries and not one beyond: what labels are solved to may be most of the memory."""
-    longer = np.empty(used + more, array.dtype)
+    longer = empty(used + more, array.dtype)
     longer[:used] = array[:used]
     return longer
 
@@ -180,21 +180,21 @@ def _solve_together(rows, starts, labels, start, stop, options, plan, far):
     n_groups = -(-(stop - start) // LANES)
     n_lanes = n_groups * LANES
     groups = _Lanes(
-        np.zeros((n_lanes, n_features), np.float32),
+        zeros((n_lanes, n_features), np.float32),
         zero_lanes(n_features),
         np.full(n_lanes, options.bias_centre, np.float32),
         np.full(n_lanes, -1, np.int64),
-        np.zeros(n_lanes, np.int64),
-        np.zeros(n_lanes, np.int64),
-        np.zeros(n_rows * n_groups, np.uint16),
+        zeros(n_lanes, np.int64),
+        zeros(n_lanes, np.int64),
+        zeros(n_rows * n_groups, np.uint16),
         np.full(n_lanes, np.inf, np.float32),
     )
     course = _Course(
-        np.zeros(n_lanes, np.bool_),
-        np.zeros(n_lanes, np.int64),
-        np.zeros(n_lanes, np.int64),
-        np.zeros(n_lanes, np.float64),
-        np.zeros(n_lanes, np.float64),
+        zeros(n_lanes, np.bool_),
+        zeros(n_lanes, np.int64),
+        zeros(n_lanes, np.int64),
+        zeros(n_lanes, np.float64),
+        zeros(n_lanes, np.float64),
         np.full(n_lanes, shuffle_state(options.seed)),
     )
     sets, coming = _make_sets(n_lanes, _NEWCOMERS), _make_sets(n_lanes, _NEWCOMERS)
@@ -215,9 +215,9 @@ def _solve_together(rows, starts, labels, start, stop, options, plan, far):
             _ask_for_block(rows, starts, blocks, 0)
         most_rows = np.max(np.diff(blocks.ends))
         hits = _Hits(
-            np.empty(most_rows, np.int32),
-            np.empty((most_rows + 1, LANES), np.uint8),
-            np.zeros((LANES, _BINS), np.int64),
+            empty(most_rows, np.int32),
+            empty((most_rows + 1, LANES), np.uint8),
+            zeros((LANES, _BINS), np.int64),
         )
         for block in range(blocks.ends.shape[0] - 1):
             if far:
@@ -289,15 +289,15 @@ def _cut_rows(indptr, values, number, seed):
     state = shuffle_state(seed)
     for _ in range(number + 1):
         state = shuffle(order, n_strips, state)
-    block_of = np.empty(n_strips, np.int64)
+    block_of = empty(n_strips, np.int64)
     for n in range(n_strips):
         block_of[order[n]] = n // _STRIPS
-    ends = np.zeros((n_strips - 1) // _STRIPS + 2, np.int64)
+    ends = zeros((n_strips - 1) // _STRIPS + 2, np.int64)
     for row in range(n_rows):
         ends[block_of[indptr[row] // strip] + 1] += 1
     for block in range(ends.shape[0] - 1):
         ends[block + 1] += ends[block]
-    turns, places, used = np.empty(n_rows, np.int32), np.empty(n_rows, np.int32), ends[:-1].copy()
+    turns, places, used = empty(n_rows, np.int32), empty(n_rows, np.int32), ends[:-1].copy()
     for row in range(n_rows):
         block = block_of[indptr[row] // strip]
         turns[used[block]], places[row] = row, used[block]
@@ -325,7 +325,7 @@ def _ask_for_block(rows, starts, blocks, block):
 @njit(nogil=True, cache=True, boundscheck=False)
 def _sort(sets, at, size, places):
     """Put the set of a lane in the order in which its rows come."""
-    keys = np.empty(size, np.int64)
+    keys = empty(size, np.int64)
     for n in range(size):
         keys[n] = (np.int64(places[sets.rows[at, n]]) << np.int64(32)) | n
     sort_keys(keys, size)
@@ -339,7 +339,7 @@ def _sort(sets, at, size, places):
 def _score(rows, starts, lanes, blocks, block, hits):
     """Score the rows of a block for sixteen labels; returns how many ``hits`` there are."""
     _put_side_by_side(lanes)
-    scores = np.empty(LANES, np.float32)
+    scores = empty(LANES, np.float32)
     hits.counts[:] = 0
     count = 0
     for n in range(blocks.ends[block], blocks.ends[block + 1]):
@@ -406,7 +406,7 @@ def _visit(rows, starts, lanes, at, coming, end, cost, course, options, plan):
     own = WorkingSet(coming.rows[at, first:end], coming.costs[at, first:end], coming.alphas[at, first:end])
     order = np.arange(end - first).astype(np.int32)
     last = end - first
-    unsoft = np.zeros(0, np.float32)
+    unsoft = zeros(0, np.float32)
     weights, bias, state = lanes.weights[lane], lanes.bias[lane], course.state[at]
     high_bar, low_bar = np.inf, -np.inf
     for time in range(min(plan.times, options.max_sweeps)):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.arrays import frozen, read_only
+from tailwise.kernels.arrays import empty, frozen, read_only, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.sparse.csr import Csr
 
@@ -200,7 +200,7 @@ def _copied(starts: np.ndarray, X: Csr, n_features: int, weights: np.ndarray) ->
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def _squares(starts, indptr, data):
-    squares = np.zeros(starts.shape[0], np.float32)
+    squares = zeros(starts.shape[0], np.float32)
     for row in range(squares.shape[0]):
         total = 0.0
         for a in range(starts[row], starts[row] + indptr[row + 1] - indptr[row]):
@@ -211,16 +211,16 @@ def _squares(starts, indptr, data):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def _gather(starts, indptr, indices, data, n_features):
-    used = np.zeros(n_features, np.bool_)
+    used = zeros(n_features, np.bool_)
     for i in range(starts.shape[0]):
         for a in range(starts[i], starts[i] + indptr[i + 1] - indptr[i]):
             used[np.uint64(indices[a])] = True
     features = np.flatnonzero(used).astype(np.int32)
-    local = np.empty(n_features, np.int32)
+    local = empty(n_features, np.int32)
     for number in range(features.shape[0]):
         local[features[number]] = number
-    new_indices = np.empty(indptr[-1], np.int32)
-    new_data = np.empty(indptr[-1], np.float32)
+    new_indices = empty(indptr[-1], np.int32)
+    new_data = empty(indptr[-1], np.float32)
     for i in range(starts.shape[0]):
         shift = starts[i] - indptr[i]
         for a in range(indptr[i], indptr[i + 1]):

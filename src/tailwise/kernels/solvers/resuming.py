@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.arrays import grown
+from tailwise.kernels.arrays import empty, grown, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import HALF_LANES, dot_half_lanes, put_side_by_side_in_halves, zero_lanes
@@ -42,19 +42,19 @@ def resume_svm(rows, labels, standing, options):
     n_labels, n_features, n_rows = labels.indptr.shape[0] - 1, rows.features.shape[0], rows.squares.shape[0]
     floor = np.float32(options.tol - 1)
     side_by_side = zero_lanes(n_features)
-    weights = np.zeros((HALF_LANES, n_features), np.float32)
-    unsoft = np.zeros((HALF_LANES, n_features if options.l1 > 0 else 0), np.float32)
-    member = np.zeros(n_rows, np.uint32)
-    scores = np.empty((n_rows, HALF_LANES), np.float32)
-    hits, n_hits = np.empty((HALF_LANES, n_rows), np.int32), np.zeros(HALF_LANES, np.int64)
-    size, against = np.zeros(HALF_LANES, np.int64), np.zeros(n_features, np.float32)
+    weights = zeros((HALF_LANES, n_features), np.float32)
+    unsoft = zeros((HALF_LANES, n_features if options.l1 > 0 else 0), np.float32)
+    member = zeros(n_rows, np.uint32)
+    scores = empty((n_rows, HALF_LANES), np.float32)
+    hits, n_hits = empty((HALF_LANES, n_rows), np.int32), zeros(HALF_LANES, np.int64)
+    size, against = zeros(HALF_LANES, np.int64), zeros(n_features, np.float32)
     sets = _make_sets(HALF_LANES, 1024)
-    off, before, order = np.empty(n_rows, np.float32), np.empty(n_rows, np.float32), np.empty(n_rows, np.int32)
-    begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
-    bias = np.zeros(n_labels + HALF_LANES, np.float32)
-    features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
-    first, n_support = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
-    positions, signed = np.empty(1024, np.int32), np.empty(1024, np.float32)
+    off, before, order = empty(n_rows, np.float32), empty(n_rows, np.float32), empty(n_rows, np.int32)
+    begin, count = zeros(n_labels, np.int64), zeros(n_labels, np.int64)
+    bias = zeros(n_labels + HALF_LANES, np.float32)
+    features, values = empty(n_features, np.int32), empty(n_features, np.float32)
+    first, n_support = zeros(n_labels, np.int64), zeros(n_labels, np.int64)
+    positions, signed = empty(1024, np.int32), empty(1024, np.float32)
     used = held = 0
     for start in range(0, n_labels, HALF_LANES):
         n_lanes = min(HALF_LANES, n_labels - start)
@@ -348,7 +348,7 @@ def _look(rows, side_by_side, bias, n_lanes, member, floor, scores, hits, n_hits
 def _join(rows, labels, label, lane, sets, size, scores, hits, floor):
     """The highest of the hits join the set of a lane, with α = 0, in their order; returns which rows these are."""
     bar = _bar(scores, lane, hits, floor, max(_NEWCOMERS, np.int64(_SHARE * size[lane])))
-    came = np.empty(hits.shape[0], np.int32)
+    came = empty(hits.shape[0], np.int32)
     n_came = 0
     for row in hits:
         came[n_came] = row
@@ -374,7 +374,7 @@ def _bar(scores, lane, hits, floor, most):
     """The score that ``most`` of the hits exceed, or a few less; at least ``floor``, and at most that and 4."""
     if hits.shape[0] <= most:
         return floor
-    counts = np.zeros(_BINS, np.int64)
+    counts = zeros(_BINS, np.int64)
     for row in hits:
         counts[min(np.int64((scores[np.uint64(row), np.uint64(lane)] - floor) * _BINS_A_UNIT), _BINS - 1)] += 1
     total, bar = hits.shape[0], 0

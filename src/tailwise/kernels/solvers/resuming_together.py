@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.arrays import grown
+from tailwise.kernels.arrays import empty, grown, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, add_lanes, zero_lanes
@@ -29,13 +29,13 @@ def resume_svm_together(rows, labels, support, fresh, options):
     n_labels = labels.indptr.shape[0] - 1
     n_rows, n_features = rows.squares.shape[0], rows.features.shape[0]
     starts = rows.indptr[:-1]
-    begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
-    bias = np.empty(n_labels, np.float32)
-    features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
-    first_support, n_support = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
-    positions, signed = np.empty(n_rows, np.int32), np.empty(n_rows, np.float32)
-    weights, biases = zero_lanes(n_features), np.empty(LANES, np.float32)
-    halves, alphas = np.empty(n_rows * LANES, np.float32), np.empty(n_rows * LANES, np.float32)
+    begin, count = zeros(n_labels, np.int64), zeros(n_labels, np.int64)
+    bias = empty(n_labels, np.float32)
+    features, values = empty(n_features, np.int32), empty(n_features, np.float32)
+    first_support, n_support = zeros(n_labels, np.int64), zeros(n_labels, np.int64)
+    positions, signed = empty(n_rows, np.int32), empty(n_rows, np.float32)
+    weights, biases = zero_lanes(n_features), empty(LANES, np.float32)
+    halves, alphas = empty(n_rows * LANES, np.float32), empty(n_rows * LANES, np.float32)
     used = held = 0
     for first in range(0, n_labels, LANES):
         in_use = min(LANES, n_labels - first)
@@ -69,7 +69,7 @@ def _restore(rows, support, first, in_use, weights, biases, halves, alphas, opti
             if value * halves[at] > 0:
                 alphas[at] = abs(value)
                 biases[lane] += scale_squared * value
-    steps = np.empty(LANES, np.float32)
+    steps = empty(LANES, np.float32)
     for row in range(rows.squares.shape[0]):
         total = np.float32(0)
         for lane in range(LANES):
@@ -83,7 +83,7 @@ def _restore(rows, support, first, in_use, weights, biases, halves, alphas, opti
 @njit(nogil=True, cache=True, boundscheck=False)
 def _visit_fresh(rows, starts, fresh, in_use, weights, biases, halves, alphas, options):
     """Visit the new rows, in another order each time; nobody asks for the extremes of their gradients."""
-    at_work, extremes = np.zeros(LANES, np.float32), np.zeros(2 * LANES, np.float32)
+    at_work, extremes = zeros(LANES, np.float32), zeros(2 * LANES, np.float32)
     for lane in range(in_use):
         at_work[lane] = 1
     order, state = fresh.copy(), shuffle_state(options.seed)

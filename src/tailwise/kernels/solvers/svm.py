@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.arrays import grown
+from tailwise.kernels.arrays import empty, grown, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.solvers.lanes import LANES, dot_lanes, zero_lanes
 from tailwise.kernels.solvers.problems import FEW_TIMES, SQUARED_HINGE, has_start
@@ -81,23 +81,25 @@ def solve_svm(rows, labels, start, options):
     n_rows, n_features = rows.squares.shape[0], rows.features.shape[0]
     n_lanes = 1 if rows.indices.shape[0] < FEW_TIMES * n_features else LANES
     lanes = _Lanes(
-        np.zeros((n_lanes, n_features), np.float32),
+        zeros((n_lanes, n_features), np.float32),
         zero_lanes(n_features if n_lanes > 1 else 0),
-        np.zeros(LANES, np.float32),
-        np.full(LANES, -1, np.int64),
-        np.zeros(LANES, np.int64),
-        np.zeros(LANES, np.int64),
-        np.zeros(n_rows, np.uint16),
-        np.zeros(LANES, np.float32),
+        zeros(LANES, np.float32),
+        empty(LANES, np.int64),
+        zeros(LANES, np.int64),
+        zeros(LANES, np.int64),
+        zeros(n_rows, np.uint16),
+        zeros(LANES, np.float32),
     )
+    for lane in range(LANES):
+        lanes.label[lane] = -1
     sets = _make_sets(n_lanes, _NEWCOMERS)
-    scores = np.empty((n_rows, n_lanes), np.float32)
-    unsoft = np.zeros(n_features if options.l1 > 0 else 0, np.float32)
-    begin, count = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
-    bias = np.empty(n_labels, np.float32)
-    features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
-    first, n_support = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
-    positions, signed = np.empty(n_rows, np.int32), np.empty(n_rows, np.float32)
+    scores = empty((n_rows, n_lanes), np.float32)
+    unsoft = zeros(n_features if options.l1 > 0 else 0, np.float32)
+    begin, count = zeros(n_labels, np.int64), zeros(n_labels, np.int64)
+    bias = empty(n_labels, np.float32)
+    features, values = empty(n_features, np.int32), empty(n_features, np.float32)
+    first, n_support = zeros(n_labels, np.int64), zeros(n_labels, np.int64)
+    positions, signed = empty(n_rows, np.int32), empty(n_rows, np.float32)
     next_label = done = used = held = 0
     while True:
         for lane in range(n_lanes):
@@ -176,7 +178,7 @@ def _put_side_by_side(lanes):
 @njit(nogil=True, cache=True, boundscheck=False)
 def _make_sets(n_lanes, capacity):
     shape = (n_lanes, capacity)
-    return _Sets(np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape, np.float32))
+    return _Sets(empty(shape, np.int32), empty(shape, np.float32), empty(shape, np.float32))
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -211,7 +213,7 @@ def _take(lanes, lane, prune, features, values, used):
 def _take_support(lanes, lane, sets, positions, signed, held):
     at = held
     size = lanes.size[lane]
-    keys = np.empty(size, np.int64)
+    keys = empty(size, np.int64)
     for n in range(size):
         keys[n] = (np.int64(sets.rows[lane, n]) << np.int64(32)) | n
     sort_keys(keys, size)
@@ -390,7 +392,7 @@ def _admit(rows, lanes, lane, sets, scores, cost, room):
     """
     bit = np.uint16(1 << lane)
     n_rows = lanes.member.shape[0]
-    counts = np.zeros(_BINS, np.int64)
+    counts = zeros(_BINS, np.int64)
     worst = np.float32(0)
     for row in range(n_rows):
         violation = scores[np.uint64(row), np.uint64(lane)] + np.float32(1)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.arrays import prefetch
+from tailwise.kernels.arrays import empty, prefetch
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.problems import SQUARED_HINGE
@@ -84,7 +84,9 @@ def descend(rows, own, weights, unsoft, bias, effort, options):
     """
     sweeps, least = effort
     size = own.rows.shape[0]
-    order = np.arange(size).astype(np.int32)
+    order = empty(size, np.int32)
+    for n in range(size):
+        order[n] = n
     active, error = size, np.inf
     high_bar, low_bar = np.inf, -np.inf
     state = shuffle_state(options.seed)

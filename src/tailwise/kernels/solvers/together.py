@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.arrays import grown, part, prefetch
+from tailwise.kernels.arrays import empty, grown, part, prefetch
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, hinge_lanes, zero_lanes
@@ -48,16 +48,16 @@ def solve_svm_together(rows, starts, labels, options, at_once):
     """
     n_labels = labels.indptr.shape[0] - 1
     n_rows, n_features = rows.squares.shape[0], rows.features.shape[0]
-    begin, count = np.empty(n_labels, np.int64), np.empty(n_labels, np.int64)
-    bias = np.empty(n_labels, np.float32)
-    features, values = np.empty(n_features, np.int32), np.empty(n_features, np.float32)
-    first_support, n_support = np.empty(n_labels, np.int64), np.empty(n_labels, np.int64)
-    positions, signed = np.empty(n_rows, np.int32), np.empty(n_rows, np.float32)
+    begin, count = empty(n_labels, np.int64), empty(n_labels, np.int64)
+    bias = empty(n_labels, np.float32)
+    features, values = empty(n_features, np.int32), empty(n_features, np.float32)
+    first_support, n_support = empty(n_labels, np.int64), empty(n_labels, np.int64)
+    positions, signed = empty(n_rows, np.int32), empty(n_rows, np.float32)
     # Of sixteen labels after the other. No array is written as a whole: each such line takes a tenth of a second to
     # compile.
-    weights, biases = zero_lanes(n_features * at_once), np.empty(at_once * LANES, np.float32)
-    halves = np.empty(at_once * n_rows * LANES, np.float32)
-    alphas = np.empty(at_once * n_rows * LANES, np.float32)
+    weights, biases = zero_lanes(n_features * at_once), empty(at_once * LANES, np.float32)
+    halves = empty(at_once * n_rows * LANES, np.float32)
+    alphas = empty(at_once * n_rows * LANES, np.float32)
     used = held = 0
     for first in range(0, n_labels, LANES * at_once):
         in_use = min(LANES * at_once, n_labels - first)
@@ -129,12 +129,12 @@ def _set_costs(rows, labels, first, in_use, halves):
 def _descend(rows, starts, in_use, weights, biases, halves, alphas, options):
     """Sweeps over all rows; a lane whose last one was within tolerance rests."""
     n_groups, n_rows, n_features = (in_use + LANES - 1) // LANES, starts.shape[0], rows.features.shape[0]
-    at_work = np.empty(n_groups * LANES, np.float32)
+    at_work = empty(n_groups * LANES, np.float32)
     for place in range(at_work.shape[0]):
         at_work[place] = place < in_use
-    extremes = np.empty(2 * n_groups * LANES, np.float32)
+    extremes = empty(2 * n_groups * LANES, np.float32)
     ends = _ends_of_blocks(rows)
-    order, visits = np.empty(n_rows, np.int32), np.empty(ends.shape[0] - 1, np.int64)
+    order, visits = empty(n_rows, np.int32), empty(ends.shape[0] - 1, np.int64)
     for row in range(n_rows):
         order[row] = row
     for block in range(visits.shape[0]):
@@ -182,7 +182,7 @@ def _ends_of_blocks(rows):
     """Rows ``ends[b]:ends[b + 1]`` are those that begin in block b."""
     n_rows = rows.indptr.shape[0] - 1
     n_blocks = max(0, rows.indptr[n_rows] - 1) // _BLOCK_VALUES + 1
-    ends = np.empty(n_blocks + 1, np.int64)
+    ends = empty(n_blocks + 1, np.int64)
     row = ends[0] = 0
     for block in range(1, n_blocks):
         while row < n_rows and rows.indptr[row] < block * _BLOCK_VALUES:

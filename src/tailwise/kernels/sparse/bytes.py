@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tailwise.kernels.arrays import empty, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.sparse.topk import push
 
@@ -41,11 +42,11 @@ def pack_bytes(W, scale, places, dense):
     W is a :class:`Csr` with a row a feature, label indices ascending; ``scale`` is above 0.
     """
     n_features = W.indptr.shape[0] - 1
-    indptr = np.zeros(n_features + 1, np.int64)
-    gaps, values = np.empty(0, np.uint16), np.empty(0, np.int8)
+    indptr = zeros(n_features + 1, np.int64)
+    gaps, values = empty(0, np.uint16), empty(0, np.int8)
     for writing in (False, True):
         if writing:
-            gaps, values = np.empty(indptr[n_features], np.uint16), np.empty(indptr[n_features], np.int8)
+            gaps, values = empty(indptr[n_features], np.uint16), empty(indptr[n_features], np.int8)
         used = 0
         for feature in range(n_features):
             last, place = 0, places[feature]
@@ -88,7 +89,7 @@ def predict_by_bytes(X, block, W, bias, labels, scores):
     """
     n_labels = bias.shape[0]
     k = labels.shape[1]
-    total = np.empty(n_labels, np.float32)
+    total = empty(n_labels, np.float32)
     for i in range(block[0], block[1]):
         total[:] = 0
         for a in range(X.indptr[i], X.indptr[i + 1]):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tailwise.kernels.arrays import zeros
 from tailwise.kernels.compilation import njit
 
 _CHUNK = 64
@@ -102,7 +103,7 @@ def score_by_centroids(X, block, centroids, n_features, labels, scores):
 
     ``X`` is a :class:`Csr`; a candidate -1, and a label without training rows, gets -inf. Inputs may be read-only.
     """
-    dense = np.zeros(n_features, np.float32)
+    dense = zeros(n_features, np.float32)
     for i in range(block[0], block[1]):
         start, stop = X.indptr[i], X.indptr[i + 1]
         square = spread_row(X.indices[start:stop], X.data[start:stop], dense)

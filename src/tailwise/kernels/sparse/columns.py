@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tailwise.kernels.arrays import empty, zeros
 from tailwise.kernels.compilation import njit
 
 _PAGE = 128
@@ -28,14 +29,14 @@ def to_columns(rows, n_columns):
 
     ``rows`` (anything with indptr, indices and data) may be read-only and its indices in any order. Writes nothing.
     """
-    indptr = np.zeros(n_columns + 1, np.int64)
+    indptr = zeros(n_columns + 1, np.int64)
     for a in range(rows.indices.shape[0]):
         indptr[rows.indices[a] + 1] += 1
     for j in range(n_columns):
         indptr[j + 1] += indptr[j]
     place = indptr[:-1].copy()
-    members = np.empty(rows.indices.shape[0], np.int32)
-    values = np.empty(rows.indices.shape[0], np.float32)
+    members = empty(rows.indices.shape[0], np.int32)
+    values = empty(rows.indices.shape[0], np.float32)
     for row in range(rows.indptr.shape[0] - 1):
         for a in range(rows.indptr[row], rows.indptr[row + 1]):
             j = rows.indices[a]
@@ -53,7 +54,7 @@ def turn_by_feature(starts, labels, keys, values, n_features):
     where it belongs (a cycle of displaced entries at a time): a copy would double the memory of a large model.
     ``starts`` and ``labels`` may be read-only; ``keys`` and ``values`` are overwritten.
     """
-    indptr = np.zeros(n_features + 1, np.int64)
+    indptr = zeros(n_features + 1, np.int64)
     for a in range(keys.shape[0]):
         indptr[keys[a] + 1] += 1
     for feature in range(n_features):
@@ -83,13 +84,13 @@ def copy_by_feature(starts, stops, labels, keys, values, n_features):
     The weights of ``labels[n]`` are entries ``starts[n] : stops[n]``; within a feature they come in the order of
     ``labels``. Inputs are only read.
     """
-    indptr = np.zeros(n_features + 1, np.int64)
+    indptr = zeros(n_features + 1, np.int64)
     for a in range(keys.shape[0]):
         indptr[keys[a] + 1] += 1
     for feature in range(n_features):
         indptr[feature + 1] += indptr[feature]
     place = indptr[:-1].copy()
-    turned, moved = np.empty(keys.shape[0], np.int32), np.empty(keys.shape[0], np.float32)
+    turned, moved = empty(keys.shape[0], np.int32), empty(keys.shape[0], np.float32)
     for n in range(labels.shape[0]):
         for a in range(starts[n], stops[n]):
             at = place[np.uint64(keys[a])]
@@ -106,11 +107,11 @@ def merge_columns(old, new, stays):
     ``stays`` is (n_columns of old,) bool. Inputs are only read.
     """
     n_rows, n_old = new.indptr.shape[0] - 1, old.indptr.shape[0] - 1
-    indptr = np.zeros(n_rows + 1, np.int64)
+    indptr = zeros(n_rows + 1, np.int64)
     size = new.indices.shape[0]
     for column in old.indices:
         size += stays[np.uint64(column)]
-    indices, data = np.empty(size, np.int32), np.empty(size, np.float32)
+    indices, data = empty(size, np.int32), empty(size, np.float32)
     used = 0
     for row in range(n_rows):
         b, last = new.indptr[row], new.indptr[row + 1]

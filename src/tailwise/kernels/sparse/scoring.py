@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tailwise.kernels.arrays import empty, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.solvers.lanes import HALF_LANES, dot_lanes_in_order
 from tailwise.kernels.sparse.topk import push, push_any_order
@@ -26,7 +27,7 @@ def predict_sparse_linear(X, block, W, bias, labels, scores):
     start, stop = block
     n_labels = bias.shape[0]
     k = labels.shape[1]
-    total = np.empty(n_labels, np.float32)
+    total = empty(n_labels, np.float32)
     for i in range(start, stop):
         for label in range(n_labels):
             total[label] = bias[label]
@@ -46,10 +47,10 @@ def predict_sparse_linear(X, block, W, bias, labels, scores):
 def count_touches(X, W, n_labels):
     """How many weights of each label the rows of X meet, (n_labels,) int64; X and W as above."""
     n_features = W.indptr.shape[0] - 1
-    rows = np.zeros(n_features, np.int64)
+    rows = zeros(n_features, np.int64)
     for a in range(X.indices.shape[0]):
         rows[X.indices[a]] += 1
-    touches = np.zeros(n_labels, np.int64)
+    touches = zeros(n_labels, np.int64)
     for feature in range(n_features):
         for b in range(W.indptr[feature], W.indptr[feature + 1]):
             touches[W.indices[b]] += rows[feature]
@@ -77,7 +78,7 @@ def predict_side_by_side(X, block, side_by_side, own, bias, labels, scores):
     over. Writes the block's rows of ``labels`` and ``scores``.
     """
     k = labels.shape[1]
-    sums = np.empty(SIDE_BY_SIDE, np.float32)
+    sums = empty(SIDE_BY_SIDE, np.float32)
     for n in range(side_by_side.shape[0]):
         first = n * SIDE_BY_SIDE
         for i in range(block[0], block[1]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tailwise.kernels.arrays import empty
 from tailwise.kernels.compilation import njit
 
 _SMALL = 16
@@ -35,7 +36,7 @@ def sort_keys(keys, n):
     Equal keys are interchangeable; what follows ``n`` is not touched. It compiles in a quarter of the time of numba's
     ``sort`` and ``argsort``, which bring a dozen functions each.
     """
-    todo = np.empty(128, np.int64)
+    todo = empty(128, np.int64)
     todo[0], todo[1] = 0, n - 1
     depth = 2
     while depth > 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.arrays import part
+from tailwise.kernels.arrays import empty, part, zeros
 from tailwise.kernels.compilation import njit
 
 
@@ -81,12 +81,12 @@ def sum_groups(groups, block, X, n_features, keep):
             row = np.uint64(groups.indices[a])
             size += X.indptr[row + np.uint64(1)] - X.indptr[row]
         room += min(size, n_features, keep)
-    counts = np.empty(stop - start, np.int64)
-    features = np.empty(room, np.int32)
-    values = np.empty(room, np.float32)
-    total = np.zeros(n_features, np.float32)
-    seen = np.zeros(n_features, np.bool_)
-    touched = np.empty(n_features, np.int32)
+    counts = empty(stop - start, np.int64)
+    features = empty(room, np.int32)
+    values = empty(room, np.float32)
+    total = zeros(n_features, np.float32)
+    seen = zeros(n_features, np.bool_)
+    touched = empty(n_features, np.int32)
     at = 0
     for group in range(start, stop):
         n = 0
@@ -105,17 +105,17 @@ def sum_groups_in_a_pass(carried, n_groups, X, n_features, keep):
     ``carried`` is a :class:`Csr` of the groups, below ``n_groups``, that each row of X belongs to, its data not read.
     Memory: 9 bytes a group and feature.
     """
-    total = np.zeros((n_groups, n_features), np.float32)
-    seen = np.zeros((n_groups, n_features), np.bool_)
-    touched = np.empty((n_groups, n_features), np.int32)
-    sizes = np.zeros(n_groups, np.int64)
+    total = zeros((n_groups, n_features), np.float32)
+    seen = zeros((n_groups, n_features), np.bool_)
+    touched = empty((n_groups, n_features), np.int32)
+    sizes = zeros(n_groups, np.int64)
     for row in range(carried.indptr.shape[0] - 1):
         for a in range(carried.indptr[row], carried.indptr[row + 1]):
             group = carried.indices[a]
             sizes[group] = _add_row(X, np.uint64(row), total[group], seen[group], touched[group], sizes[group])
-    counts = np.zeros(n_groups, np.int64)
+    counts = zeros(n_groups, np.int64)
     room = np.sum(np.minimum(sizes, keep))
-    features, values = np.empty(room, np.int32), np.empty(room, np.float32)
+    features, values = empty(room, np.int32), empty(room, np.float32)
     at = 0
     for group in range(n_groups):
         first = at

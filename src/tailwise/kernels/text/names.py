@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tailwise.kernels.arrays import empty
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.sparse.sorting import index_of, sort_keys
 from tailwise.kernels.text.terms import _SPACE, _finish, _mix, _slot
@@ -96,7 +97,7 @@ def find_names(words, segments, stems, longest, keys, values, parts, out, indptr
     """
     n = 0
     room = out.name.size
-    begun = np.empty(longest, np.int32)
+    begun = empty(longest, np.int32)
     indptr[0] = 0
     for segment in range(segments.size - 1):
         start, end = segments[segment], segments[segment + 1]
@@ -191,7 +192,7 @@ def describe_finds(finds, finds_indptr, segments, n_fields, names, seen, labels,
             for i in range(names.near_indptr[labels[slot]], names.near_indptr[labels[slot] + 1]):
                 if seen[names.near[i]] >= 0:
                     facts[slot, NEAR] += 1
-        keys = np.empty(n - begin, np.int64)
+        keys = empty(n - begin, np.int64)
         for slot in range(begin, n):
             seen[labels[slot]] = -1
             keys[slot - begin] = (np.int64(labels[slot]) << np.int64(32)) | (slot - begin)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tailwise.kernels.arrays import empty
 from tailwise.kernels.compilation import njit
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -56,7 +57,7 @@ def hash_words(codes, starts, is_word, shortest, longest_run, stop, out):
     the number of terms.
     """
     n = 0
-    recent, begins = np.empty(longest_run, np.uint64), np.empty(longest_run, np.int64)
+    recent, begins = empty(longest_run, np.uint64), empty(longest_run, np.int64)
     out.indptr[0] = 0
     for text in range(starts.size - 1):
         at, end = np.uint64(starts[text]), np.uint64(starts[text + 1])

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.arrays import grown, part
+from tailwise.kernels.arrays import empty, grown, part, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.sparse.topk import push_any_order
 from tailwise.kernels.trees.layout import NARROW, PADDING
@@ -48,20 +48,20 @@ def search_trees(chunks, search, X, n_features, block, labels, scores):
     longest = 0
     for row in range(first_row, last_row):
         longest = max(longest, X.indptr[row + 1] - X.indptr[row])
-    found, full = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
-    table = np.zeros(n_features if n_rows > 1 else 0, np.uint32)
-    tile = np.empty(LARGEST_TILE + _MOST_ROOM if n_rows > 1 else 0, np.int8)
-    total, below = np.empty(_LEAST_ROOM, np.float32), np.empty(1024, np.float32)
-    met, met_logs = np.empty(1024, np.int32), np.empty(1024, np.float32)
-    begin = np.empty(8 * (n_rows + 1), np.int64)
+    found, full = empty(longest, np.uint64), empty(longest, np.uint64)
+    table = zeros(n_features if n_rows > 1 else 0, np.uint32)
+    tile = empty(LARGEST_TILE + _MOST_ROOM if n_rows > 1 else 0, np.int8)
+    total, below = empty(_LEAST_ROOM, np.float32), empty(1024, np.float32)
+    met, met_logs = empty(1024, np.int32), empty(1024, np.float32)
+    begin = empty(8 * (n_rows + 1), np.int64)
     n_met, n_levels, n_first = 0, 0, 0
     for tree in range(n_trees):
         width = 1
         frontier, logs = _start_beam(n_rows, chunks.roots[tree], np.float32(0))
         while width > 0:
             n_pairs = n_rows * width
-            offsets = np.empty(n_pairs, np.int64)
-            rows, starts = np.empty(n_pairs, np.int64), np.empty(n_pairs, np.int64)
+            offsets = empty(n_pairs, np.int64)
+            rows, starts = empty(n_pairs, np.int64), empty(n_pairs, np.int64)
             size, inner, widest = _survey(first_edge, target, frontier, width, offsets)
             below = grown(below, 0, size)
             # Whatever number an entry has for its child, there is room for it.
@@ -104,7 +104,7 @@ def search_trees(chunks, search, X, n_features, block, labels, scores):
 @njit(nogil=True, cache=True, boundscheck=False)
 def _start_beam(n, node, log):
     """``(nodes, logs)``, all alike."""
-    nodes, logs = np.empty(n, np.int32), np.empty(n, np.float32)
+    nodes, logs = empty(n, np.int32), empty(n, np.float32)
     for pair in range(n):
         nodes[pair], logs[pair] = node, log
     return nodes, logs
@@ -132,7 +132,7 @@ def _survey(first_edge, target, frontier, width, offsets):
 def _by_node(frontier, sort):
     """The pairs (row, node) of a frontier; sorted by node, so that a chunk comes from memory once for all its rows."""
     low, high, n = np.int64(1 << 31), np.int64(-1), 0
-    pairs = np.empty(frontier.shape[0], np.int64)
+    pairs = empty(frontier.shape[0], np.int64)
     for pair in range(frontier.shape[0]):
         node = np.int64(frontier[pair])
         if node >= 0:
@@ -144,12 +144,12 @@ def _by_node(frontier, sort):
         return pairs
     # While pairs are put in place, ``begin[node - low + 1]`` is where the next one of the node goes.
     n_nodes = high - low + 1
-    begin = np.zeros(n_nodes + 2, np.int64)
+    begin = zeros(n_nodes + 2, np.int64)
     for pair in pairs:
         begin[frontier[pair] - low + 2] += 1
     for node in range(n_nodes):
         begin[node + 2] += begin[node + 1]
-    by_node = np.empty(n, np.int64)
+    by_node = empty(n, np.int64)
     for pair in pairs:
         place = frontier[pair] - low + 1
         by_node[begin[place]] = pair

@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from tailwise.kernels.arrays import part
+from tailwise.kernels.arrays import empty, part, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.trees.layout import BITMAP, FULL_FROM, FULL_SCALE, NARROW, PADDING, Chunk, Chunks
 
@@ -41,9 +41,9 @@ def pack_chunk(solved, scratch):
     it serves many nodes in time O(weights), and O(n_features / 64) for those that have a bitmap.
     """
     n_children = solved.indptr.shape[0] - 1
-    scale = np.empty(n_children, np.float32)
+    scale = empty(n_children, np.float32)
     count, at = scratch[0], scratch[1]
-    touched = np.empty(min(solved.indptr[n_children], count.shape[0]), np.int32)
+    touched = empty(min(solved.indptr[n_children], count.shape[0]), np.int32)
     n_places = 0
     for child in range(n_children):
         largest = np.float32(0)
@@ -57,7 +57,7 @@ def pack_chunk(solved, scratch):
         scale[child] = largest / np.float32(FULL_SCALE)
     bits, words, ranks, directory, own_features = _index(part(touched, 0, n_places), count.shape[0])
     entry = 2 + (n_children > NARROW)
-    runs = np.empty(n_places + 1, np.uint32)
+    runs = empty(n_places + 1, np.uint32)
     size = runs[0] = 0
     for place in range(n_places):
         feature = np.uint64(own_features[place])
@@ -66,7 +66,7 @@ def pack_chunk(solved, scratch):
         runs[place + 1] = size
     if size > _MOST_BYTES:
         raise ValueError("the weights of a node take more than 4 GB: give it fewer children")
-    weights = np.zeros(size + PADDING if n_places else 0, np.int8)
+    weights = zeros(size + PADDING if n_places else 0, np.int8)
     for child in range(n_children):
         inverse = 1 / scale[child] if scale[child] > 0 else np.float32(0)
         for a in range(solved.indptr[child], solved.indptr[child + 1]):
@@ -93,11 +93,11 @@ def _index(used, n_features):
     bits = 0
     while (2 << bits) < n_used:
         bits += 1
-    by_place = np.empty(n_used, np.int32)
+    by_place = empty(n_used, np.int32)
     n_words = (n_features + 63) // 64
     one = np.uint64(1)
     if 12 * n_words <= 4 * (n_used + (1 << bits) + 1):
-        words, ranks = np.zeros(n_words, np.uint64), np.empty(n_words, np.uint32)
+        words, ranks = zeros(n_words, np.uint64), empty(n_words, np.uint32)
         for feature in used:
             words[feature // 64] |= one << np.uint64(feature % 64)
         place = 0
@@ -107,10 +107,10 @@ def _index(used, n_features):
                 if words[word] >> np.uint64(bit) & one:
                     by_place[place] = 64 * word + bit
                     place += 1
-        return BITMAP, words, ranks, np.empty(0, np.uint32), by_place
+        return BITMAP, words, ranks, empty(0, np.uint32), by_place
     shift, n_buckets = np.uint64(32 - bits), 1 << bits
     # While features are put in place, ``directory[bucket + 1]`` is where the next one of the bucket goes.
-    directory = np.zeros(n_buckets + 2, np.uint32)
+    directory = zeros(n_buckets + 2, np.uint32)
     for feature in used:
         directory[(hash_feature(feature) >> shift) + np.uint64(2)] += one
     for bucket in range(n_buckets):
@@ -119,4 +119,4 @@ def _index(used, n_features):
         next_one = (hash_feature(feature) >> shift) + one
         by_place[directory[next_one]] = feature
         directory[next_one] += one
-    return bits, np.empty(0, np.uint64), np.empty(0, np.uint32), part(directory, 0, n_buckets + 1), by_place
+    return bits, empty(0, np.uint64), empty(0, np.uint32), part(directory, 0, n_buckets + 1), by_place

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tailwise.kernels.arrays import empty, zeros
 from tailwise.kernels.compilation import njit
 
 _GOOD_PART = 8
@@ -44,21 +45,21 @@ def unit_centroids(rows, assignment, n_features, n_clusters):
     That is ``Σ_k |sum_k| / n``, given unit rows. A row whose cluster is -1 counts nowhere; a cluster without rows, or
     whose rows sum to nothing, becomes zero. ``assignment`` (n,) int32 and ``rows`` may be read-only.
     """
-    first = np.zeros(n_clusters + 2, np.int64)
+    first = zeros(n_clusters + 2, np.int64)
     for cluster in assignment:
         first[cluster + 2] += 1
     for cluster in range(n_clusters + 1):
         first[cluster + 1] += first[cluster]
-    order = np.empty(assignment.shape[0], np.int32)
+    order = empty(assignment.shape[0], np.int32)
     for i in range(assignment.shape[0]):
         order[first[assignment[i] + 1]] = i
         first[assignment[i] + 1] += 1
     # Now the rows of a cluster end where those of the next begin: first[cluster] : first[cluster + 1].
-    place = np.empty(n_features, np.int64)
+    place = empty(n_features, np.int64)
     last_seen = np.full(n_features, -1, np.int32)
-    features = np.empty(rows.indices.shape[0], np.int32)
-    sums = np.empty(rows.indices.shape[0], np.float32)
-    ends = np.empty(n_clusters, np.int64)
+    features = empty(rows.indices.shape[0], np.int32)
+    sums = empty(rows.indices.shape[0], np.float32)
+    ends = empty(n_clusters, np.int64)
     used = 0
     for cluster in range(n_clusters):
         for i in order[first[cluster] : first[cluster + 1]]:
@@ -73,11 +74,11 @@ def unit_centroids(rows, assignment, n_features, n_clusters):
                 sums[np.uint64(place[feature])] += rows.data[a]
         ends[cluster] = used
     centroids = _by_feature(features[:used], sums, ends, n_features)
-    squares = np.zeros(n_clusters, np.float64)
+    squares = zeros(n_clusters, np.float64)
     for a in range(centroids.values.shape[0]):
         squares[centroids.clusters[a]] += np.float64(centroids.values[a]) ** 2
     cosine = 0.0
-    scale = np.zeros(n_clusters, np.float32)
+    scale = zeros(n_clusters, np.float32)
     for cluster in range(n_clusters):
         norm = np.sqrt(squares[cluster])
         cosine += norm
@@ -92,14 +93,14 @@ def unit_centroids(rows, assignment, n_features, n_clusters):
 def _by_feature(features, sums, ends, n_features):
     """Centroids from the entries of one cluster after the other, those of cluster k up to ``ends[k]``."""
     n_clusters = ends.shape[0]
-    indptr = np.zeros(n_features + 1, np.int64)
+    indptr = zeros(n_features + 1, np.int64)
     for feature in features:
         indptr[feature + 1] += 1
     for feature in range(n_features):
         size = indptr[feature + 1]
         indptr[feature + 1] = indptr[feature] + (n_clusters if size * _GOOD_PART > n_clusters else size)
-    clusters = np.empty(indptr[n_features], np.int32)
-    values = np.zeros(indptr[n_features], np.float32)
+    clusters = empty(indptr[n_features], np.int32)
+    values = zeros(indptr[n_features], np.float32)
     for feature in range(n_features):
         if indptr[feature + 1] - indptr[feature] == n_clusters:
             for cluster in range(n_clusters):
@@ -143,9 +144,9 @@ def assign_nearest(rows, centroids, n_clusters, room, assignment):
     ``centroids``, :class:`Centroids`, may be read-only.
     """
     n = assignment.shape[0]
-    total = np.empty(n_clusters, np.float32)
-    near = np.empty(n, np.float32)
-    size = np.zeros(n_clusters, np.int64)
+    total = empty(n_clusters, np.float32)
+    near = empty(n, np.float32)
+    size = zeros(n_clusters, np.int64)
     for i in range(n):
         _dot_centroids(rows, i, centroids, total)
         best = 0
@@ -158,7 +159,7 @@ def assign_nearest(rows, centroids, n_clusters, room, assignment):
     if size.max() <= room:
         return
     size[:] = 0
-    homeless = np.zeros(n, np.bool_)
+    homeless = zeros(n, np.bool_)
     for i in np.argsort(-near, kind="mergesort"):
         homeless[i] = size[assignment[i]] == room
         size[assignment[i]] += not homeless[i]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.arrays import grown
+from tailwise.kernels.arrays import empty, grown
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.sparse.topk import push_any_order
 from tailwise.kernels.trees.chunks import hash_feature
@@ -26,8 +26,8 @@ def merge_trees(found, logs, begin, n_first, n_trees, block, labels, scores):
     n_rows, n_found = last_row - first_row, found.shape[0]
     share, whole = np.float32(1) / np.float32(n_trees), np.float32(1)
     slack = np.float32(np.log(np.float64(n_trees)) + 1e-3)
-    own_labels, own_logs = np.empty(n_found, np.int32), np.empty(n_found, np.float32)
-    slot_label, slot_sum = np.empty(64, np.int32), np.empty(64, np.float32)
+    own_labels, own_logs = empty(n_found, np.int32), empty(n_found, np.float32)
+    slot_label, slot_sum = empty(64, np.int32), empty(64, np.float32)
     for row in range(n_rows):
         n = n_of_first = 0
         for place in range(row, begin.shape[0], n_rows + 1):

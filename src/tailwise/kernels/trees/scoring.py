@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.arrays import part
+from tailwise.kernels.arrays import empty, part
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.solvers.lanes import LANES, sum_lanes
 from tailwise.kernels.solvers.problems import LOGISTIC
@@ -40,7 +40,7 @@ def score_node(chunks, loss, X, node, rows, offsets, below, found, full, total, 
     n_places = 0
     if tile.shape[0] > 0:
         n_places = _places_to_spread(words, ranks, features, n_children, weights.shape[0], X.indptr, rows)
-    listed = np.empty(n_places, np.int32)
+    listed = empty(n_places, np.int32)
     if n_places > 0:
         spread_node(words, features, runs, weights, n_children, listed, table, tile)
     for n in range(rows.shape[0]):

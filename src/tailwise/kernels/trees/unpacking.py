@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tailwise.kernels.arrays import empty, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.trees.layout import NARROW
 
@@ -20,9 +21,9 @@ def unpack_chunk(scale, features, runs, weights, children):
     for n in range(children.shape[0]):
         slot[children[n]] = n
     entry = 2 + (n_children > NARROW)
-    indptr = np.zeros(children.shape[0] + 1, np.int64)
-    fill = np.zeros(children.shape[0], np.int64)
-    found, values = np.empty(0, np.int32), np.empty(0, np.float32)
+    indptr = zeros(children.shape[0] + 1, np.int64)
+    fill = zeros(children.shape[0], np.int64)
+    found, values = empty(0, np.int32), empty(0, np.float32)
     # Twice the same loop: it counts, then it writes.
     for writes in range(2):
         for place in range(n_places):
@@ -45,5 +46,5 @@ def unpack_chunk(scale, features, runs, weights, children):
             for n in range(fill.shape[0]):
                 indptr[n + 1] = indptr[n] + fill[n]
                 fill[n] = indptr[n]
-            found, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
+            found, values = empty(indptr[-1], np.int32), empty(indptr[-1], np.float32)
     return indptr, found, values
