@@ -177,7 +177,7 @@ def working_sets(draw, problem):
     own = sweeps.WorkingSet(
         np.arange(n_rows, dtype=np.int32), (z * costs).astype(np.float32), np.zeros(n_rows, np.float32)
     )
-    weights, unsoft = np.zeros(n_features, np.float32), np.zeros(n_features if options.l1 > 0 else 0, np.float32)
+    weights, unsoft = np.zeros(n_features, np.float32), np.zeros(n_features, np.float32) if options.l1 else None
     effort = (2000, np.float32(1e-6))
     return rows, own, weights, unsoft, np.float32(options.bias_centre), effort, options
 
@@ -409,9 +409,12 @@ TWINS = {
         resumed(problems([SQUARED_HINGE])).map(lambda problem: (problem[2], 0)),
     ),
     svm.solve_svm: Twin(
-        best_svm,
-        resumed(problems([SQUARED_HINGE, HINGE]) | problems([HINGE], l1=(0.3,)) | problems([HINGE], centre=0.0)),
-        seen=lambda result, rows, labels, start, options: objectives(
+        lambda rows, labels, start, unsoft, options: best_svm(rows, labels, start, options),
+        resumed(problems([SQUARED_HINGE, HINGE]) | problems([HINGE], l1=(0.3,)) | problems([HINGE], centre=0.0)).map(
+            lambda p: (*p[:3], np.empty(p[0].features.size, np.float32) if p[3].l1 else None, p[3])
+        ),
+        writes=(3,),
+        seen=lambda result, rows, labels, start, unsoft, options: objectives(
             result, rows, labels, options, **svm_form(options)
         ),
         rtol=3e-3,

@@ -406,13 +406,12 @@ def _visit(rows, starts, lanes, at, coming, end, cost, course, options, plan):
     own = WorkingSet(coming.rows[at, first:end], coming.costs[at, first:end], coming.alphas[at, first:end])
     order = np.arange(end - first).astype(np.int32)
     last = end - first
-    unsoft = zeros(0, np.float32)
     weights, bias, state = lanes.weights[lane], lanes.bias[lane], course.state[at]
     high_bar, low_bar = np.inf, -np.inf
     for time in range(min(plan.times, options.max_sweeps)):
         state = shuffle(order, last, state)
         bars = (high_bar, low_bar, bias, _LEAST)
-        last, highest, lowest, bias = _sweep(rows, starts, own, order, last, weights, unsoft, options, bars)
+        last, highest, lowest, bias = _sweep(rows, starts, own, order, last, weights, None, options, bars)
         if time == 0:
             course.highest[at] = max(course.highest[at], highest)
             course.lowest[at] = min(course.lowest[at], lowest)

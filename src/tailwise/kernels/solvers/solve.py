@@ -99,7 +99,8 @@ def solve_block(
         return _joined(rows, resume_svm(rows, _plain(labels), _standing(start), _compiled(options, -1.0)))
     if options.loss != "logistic":
         began = _local(rows, start) if start.bias.size else None
-        return _joined(rows, solve_svm(rows, _plain(labels), began, _compiled(options, -1.0)))
+        unsoft = np.empty(rows.features.size, np.float32) if options.l1 else None
+        return _joined(rows, solve_svm(rows, _plain(labels), began, unsoft, _compiled(options, -1.0)))
     if options.l1:
         raise ValueError(f"l1={options.l1!r} goes with the hinge losses only")
     return _joined(rows, solve_logistic(rows, _plain(labels), _compiled(options, np.nan)))

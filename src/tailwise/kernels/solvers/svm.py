@@ -66,15 +66,16 @@ class _Sets(NamedTuple):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def solve_svm(rows, labels, start, options):
+def solve_svm(rows, labels, start, unsoft, options):
     """Solve every label of ``labels`` over ``rows``; returns (begin, count, local features, values, bias) and the same
     for support vectors: (begin, count, positions, α z).
 
     A label's weights are ``values[begin : begin + count]``. They depend neither on the other labels of the block
     nor on their order: a lane whose label is done takes the next one, and lanes never exchange anything.
     Positions ascend within a label; ``rows``, ``labels`` and ``start`` (features in local numbers) are only read; where
-    the start is None there are no old solutions, and what they need is not compiled. ``options`` has numbers only, and
-    a loss of ``SQUARED_HINGE`` or ``HINGE``.
+    the start is None there are no old solutions, and what they need is not compiled. ``unsoft`` (n_features,) float32
+    is room for what L1 needs; where it is None there is no L1, and that is not compiled either. ``options`` has numbers
+    only, and a loss of ``SQUARED_HINGE`` or ``HINGE``.
     :func:`tailwise.kernels.solvers.solve.solve_block` puts the result in order.
     """
     n_labels = labels.indptr.shape[0] - 1
@@ -94,7 +95,6 @@ def solve_svm(rows, labels, start, options):
         lanes.label[lane] = -1
     sets = _make_sets(n_lanes, _NEWCOMERS)
     scores = empty((n_rows, n_lanes), np.float32)
-    unsoft = zeros(n_features if options.l1 > 0 else 0, np.float32)
     begin, count = zeros(n_labels, np.int64), zeros(n_labels, np.int64)
     bias = empty(n_labels, np.float32)
     features, values = empty(n_features, np.int32), empty(n_features, np.float32)

@@ -66,7 +66,7 @@ def _descend(rows, lanes, lane, sets, unsoft, options):
     """Coordinate descent over the working set of a lane; its first one, before a scan, is short."""
     size = lanes.size[lane]
     own = WorkingSet(sets.rows[lane, :size], sets.costs[lane, :size], sets.alphas[lane, :size])
-    if options.l1 > 0:
+    if unsoft is not None:
         sum_support(rows, own, unsoft)
     sweeps = min(_SWEEPS, options.max_sweeps) if lanes.rounds[lane] < 2 else options.max_sweeps
     effort = (sweeps, _LEAST)
@@ -78,9 +78,9 @@ def _descend(rows, lanes, lane, sets, unsoft, options):
 def descend(rows, own, weights, unsoft, bias, effort, options):
     """Coordinate descent over one working set, with LIBLINEAR's shrinking; returns the bias and the error left.
 
-    ``own`` is a :class:`WorkingSet`, ``weights`` (n_features,) and ``bias`` belong to its α, and with L1 ``unsoft`` is
-    what :func:`sum_support` gives, all float32; α, ``weights`` and ``unsoft`` are written. ``effort`` is how many
-    sweeps there are at most, and how far a row's gradient may be off without a step.
+    ``own`` is a :class:`WorkingSet`, ``weights`` (n_features,) and ``bias`` belong to its α, and ``unsoft`` is what
+    :func:`sum_support` gives, all float32, or None where there is no L1; α, ``weights`` and ``unsoft`` are written.
+    ``effort`` is how many sweeps there are at most, and how far a row's gradient may be off without a step.
     """
     sweeps, least = effort
     size = own.rows.shape[0]
@@ -165,7 +165,7 @@ def _sweep(rows, starts, own, order, last, weights, unsoft, options, bars):
         if abs(projected) > least and curvature > 0:
             own.alphas[at] = min(max(alpha - gradient / curvature, np.float32(0)), upper)
             step = (own.alphas[at] - alpha) * sign
-            if l1 > 0:
+            if unsoft is not None and l1 > 0:
                 _add_soft(weights, unsoft, l1, indices, data, start, stop, step)
             else:
                 _add(weights, indices, data, start, stop, step)
