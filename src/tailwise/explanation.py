@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -63,6 +63,25 @@ class Explanation(NamedTuple):
         Part(name='feature 7', value=1.5, feature=7, of=None, row=-1)
         """
         return self._replace(parts=tuple(_at_columns(part, columns) for part in self.parts))
+
+    def columns(self) -> set[int]:
+        """The columns of X that parts come from, however deep these lie."""
+        own = {part.feature for part in self.parts if part.feature >= 0}
+        return own.union(*(part.of.columns() for part in self.parts if part.of is not None))
+
+    def with_names(self, names: Mapping[int, str]) -> Explanation:
+        """The same with other names for parts that come from columns in ``names``.
+
+        >>> Explanation.sum_of(3, [Part("feature 7", 1.5, 7)]).with_names({7: "sea"}).parts[0].name
+        'sea'
+        """
+        parts = (
+            part._replace(
+                name=names.get(part.feature, part.name), of=None if part.of is None else part.of.with_names(names)
+            )
+            for part in self.parts
+        )
+        return self._replace(parts=tuple(parts))
 
     def __str__(self) -> str:
         lines = list(self.lines())

@@ -434,23 +434,11 @@ class Tagger(NamedLabels, persistence.Saveable, BaseEstimator):
         """
         index = self.find_label(label)
         x = sparse.csr_array(self.rows([text] if isinstance(text, str) else text))
-        return self._with_words(self.model_.explain(x, index))
-
-    def _with_words(self, why: Explanation) -> Explanation:
-        columns = sorted(_columns_of(why))
-        words = {} if self.features_ is None else dict(zip(columns, self.features_.column_names(columns), strict=True))
-
-        def named(why: Explanation) -> Explanation:
-            parts = [
-                part._replace(
-                    name=words.get(part.feature, part.name),
-                    of=None if part.of is None else named(part.of),
-                )
-                for part in why.parts
-            ]
-            return why._replace(parts=tuple(parts))
-
-        return named(why)
+        why = self.model_.explain(x, index)
+        if self.features_ is None:
+            return why
+        columns = sorted(why.columns())
+        return why.with_names(dict(zip(columns, self.features_.column_names(columns), strict=True)))
 
     def _check_state(self) -> None:
         check_parameters(self)
@@ -491,12 +479,6 @@ class Tagger(NamedLabels, persistence.Saveable, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "rarity_")
-
-
-def _columns_of(why: Explanation) -> set[int]:
-    """The columns that parts come from, however deep."""
-    own = {part.feature for part in why.parts if part.feature >= 0}
-    return own.union(*(_columns_of(part.of) for part in why.parts if part.of is not None))
 
 
 def _widened(Y: sparse.csr_array, ids: list[str], vocab: Vocabulary) -> tuple[sparse.csr_array, list[str]]:
