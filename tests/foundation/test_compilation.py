@@ -1,5 +1,6 @@
 """Kernels compile and run wherever they are installed, whoever runs them and whatever is left of their cache."""
 
+import ast
 import os
 import shutil
 import subprocess
@@ -197,6 +198,16 @@ def add_up(parts, start):
 def add_both(fixed, changed, start):
     changed[0] = 5
     return add_up((fixed, 0), 0) + add_up((changed, 0), 1) + add_up((changed, start), start)
+
+
+def test_kernels_make_arrays_in_place():
+    for path in (PACKAGE / "kernels").rglob("*.py"):
+        for function in ast.walk(ast.parse(path.read_text())):
+            compiled = isinstance(function, ast.FunctionDef) and "njit" in "".join(
+                map(ast.dump, function.decorator_list)
+            )
+            made = {ast.unparse(node.func) for node in ast.walk(function) if compiled and isinstance(node, ast.Call)}
+            assert not made & {"np.empty", "np.zeros"}, f"{path}: take empty and zeros of kernels.arrays"
 
 
 def test_what_kernels_call_is_translated_once_and_compiled_only_for_python():
