@@ -10,7 +10,7 @@ from tailwise.kernels.solvers.problems import pack_rows
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.trees.clustering import Centroids, assign_nearest, unit_centroids
 from tailwise.rows import unit_rows
-from tailwise.trees import Bonsai, clustering, growing, representation
+from tailwise.trees import Bonsai, bonsai, clustering, growing, representation
 from tailwise.trees.clustering import find_clusters, split_in_many, split_in_two
 from tailwise.trees.growing import grow_trees
 from tailwise.trees.representation import represent_labels
@@ -215,3 +215,31 @@ def test_bonsai_bounds_the_labels_of_a_node_however_many_there_are():
     X = unit_rows(random_rows(4, n=600, d=60))
     model = Bonsai(1, arity=3, max_leaf=8, max_depth=2, n_jobs=1, random_state=0).fit(X, sparse.eye_array(600).tocsr())
     assert np.diff(model.chunks_.first_edge).max() <= 8
+
+
+def sizes_below_the_root(model, n_labels):
+    X = unit_rows(random_rows(4, n=n_labels, d=60))
+    Y = sparse.eye_array(n_labels, dtype=np.float32).tocsr()
+    (tree,) = model._grow(X, Y, np.ones(n_labels), [0])
+    first, last = tree.edges(0)
+    return (tree.stop - tree.start)[first:last]
+
+
+@pytest.mark.parametrize(("arity", "most"), [(8, 4.0), (7, 1.5)])
+def test_clusters_are_even_where_labels_are_too_many_for_clusters_of_ten(arity, most, monkeypatch):
+    shares = []
+
+    def find(*given, max_share):
+        shares.append(max_share)
+        return find_clusters(*given, max_share=max_share)
+
+    monkeypatch.setattr(bonsai, "find_clusters", find)
+    assert sizes_below_the_root(Bonsai(1, arity=arity), 600).max() <= np.ceil(most * 600 / arity)
+    assert shares[0] == most
+
+
+def test_more_labels_than_three_levels_serve_have_more_clusters_at_the_root(monkeypatch):
+    monkeypatch.setattr(bonsai, "_ARITY", 5)
+    assert sizes_below_the_root(Bonsai(1), 640).size == 8
+    assert sizes_below_the_root(Bonsai(1, arity=5), 640).size == 5
+    assert sizes_below_the_root(Bonsai(1), 200).size == 5
