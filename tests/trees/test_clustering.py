@@ -8,6 +8,7 @@ from strategies import examples, generators, rows_and_labels, sparse_rows
 
 from tailwise.kernels.solvers.problems import pack_rows
 from tailwise.kernels.sparse.csr import csr_parts
+from tailwise.kernels.trees import clustering as kernels
 from tailwise.kernels.trees.clustering import Centroids, assign_nearest, unit_centroids
 from tailwise.rows import unit_rows
 from tailwise.trees import Bonsai, bonsai, clustering, growing, representation
@@ -111,6 +112,19 @@ def test_crowded_clusters_keep_their_nearest_labels(vectors, centroids, room):
     listed = Centroids(by_feature.indptr.astype(np.int64), by_feature.indices.astype(np.int32), by_feature.data)
     assign_nearest(packed(vectors), listed, 5, room, assignment)
     np.testing.assert_array_equal(assignment, assign(vectors.toarray() @ by_feature.toarray(), room))
+
+
+def test_too_many_inner_products_to_keep_change_nothing():
+    rng = np.random.default_rng(0)
+    vectors, centroids = (
+        sparse.random_array((n, 30), density=0.1, format="csr", dtype=np.float32, rng=rng) for n in (2100, 2000)
+    )
+    by_feature = sparse.csr_array(centroids.T)
+    listed = Centroids(by_feature.indptr.astype(np.int64), by_feature.indices.astype(np.int32), by_feature.data)
+    assignment = np.empty(2100, np.int32)
+    assign_nearest(packed(vectors), listed, 2000, 3, assignment)
+    assert kernels._MOST_KEPT < 2100 * 2000 and np.bincount(assignment).max() == 3
+    np.testing.assert_array_equal(assignment, assign(vectors.toarray() @ by_feature.toarray(), 3))
 
 
 def test_labels_that_resemble_nothing_are_spread():
