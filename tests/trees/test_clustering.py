@@ -43,12 +43,10 @@ def test_representations_equal_the_twin(rows):
     np.testing.assert_allclose(joint, np.hstack([given_in, given_out]) / np.sqrt(2), atol=1e-5)
 
 
-def test_long_label_vectors_keep_their_largest_entries(monkeypatch):
-    monkeypatch.setattr(representation, "_KEEP", 5)
+def test_long_label_vectors_keep_their_largest_entries():
     X, Y = random_rows(1, density=0.5), random_labels(1)
-    for cut, whole in zip(
-        represent_labels(unit_rows(X), Y).toarray(), represent(X.toarray(), Y.toarray()), strict=True
-    ):
+    vectors = representation.LabelVectors(unit_rows(X), Y, keep=5).of_all()
+    for cut, whole in zip(vectors.toarray(), represent(X.toarray(), Y.toarray()), strict=True):
         assert (cut != 0).sum() <= 5
         if (whole != 0).sum() >= 5:
             assert (cut != 0).sum() >= 4
