@@ -237,17 +237,22 @@ def sizes_below_the_root(model, n_labels):
     return (tree.stop - tree.start)[first:last]
 
 
-@pytest.mark.parametrize(("arity", "most"), [(8, 4.0), (7, 1.5)])
-def test_clusters_are_even_where_labels_are_too_many_for_clusters_of_ten(arity, most, monkeypatch):
-    shares = []
+@pytest.mark.parametrize(("arity", "most", "keep"), [(8, 4.0, 512), (7, 1.5, 128)])
+def test_clusters_are_even_where_labels_are_too_many_for_clusters_of_ten(arity, most, keep, monkeypatch):
+    shares, kept = [], []
+
+    def vectors(*given, keep, **how):
+        kept.append(keep)
+        return representation.LabelVectors(*given, keep=keep, **how)
 
     def find(*given, max_share):
         shares.append(max_share)
         return find_clusters(*given, max_share=max_share)
 
     monkeypatch.setattr(bonsai, "find_clusters", find)
+    monkeypatch.setattr(bonsai, "LabelVectors", vectors)
     assert sizes_below_the_root(Bonsai(1, arity=arity), 600).max() <= np.ceil(most * 600 / arity)
-    assert shares[0] == most
+    assert shares[0] == most and kept == [keep]
 
 
 def test_more_labels_than_three_levels_serve_have_more_clusters_at_the_root(monkeypatch):
