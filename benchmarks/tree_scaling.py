@@ -2,8 +2,10 @@
 
 ``python -m benchmarks tree_scaling [size …] [--repeats N] [--trees N] [--threads N]``
 
-Synthetic long-tailed data with as many rows as labels and a fifth as many features: 50,000 to 400,000, or the sizes
-given as arguments. Every label that is drawn is kept, and chances fall as rank ** -0.6, so that labels with rows, and
+Synthetic long-tailed data with as many rows as labels and a fifth as many features: 10,000 to 1,000,000, or the sizes
+given as arguments. A tree's shape is periodic in the size: three levels of at most 100 clusters fill up one after the
+other, and a size between has larger nodes of labels than either end. Four sizes a factor of 4.64 apart span the factor
+of 100 from one filled level to the next, so that the exponent over all of them is not that of a part. Every label that is drawn is kept, and chances fall as rank ** -0.6, so that labels with rows, and
 the non-zeros of their rows, grow as the size does: exponents are those of the work. Each size runs in a process of its
 own: drawing the data, one Bonsai tree (or ``--trees``), saving, opening by mmap, single rows from the mapped model and
 batches on two threads, both ``--repeats`` times: the median, and the lowest and highest. "peak MB" is the process'
@@ -28,7 +30,7 @@ from typing import Any
 from benchmarks.harness import ROOT, folder_mb, measure, save_results
 
 QUESTION = "How do training, memory and the time of one row grow with the number of labels?"
-SIZES = (50_000, 100_000, 200_000, 400_000)
+SIZES = (10_000, 46_400, 215_000, 1_000_000)
 THREADS = 2
 GROWING = ("labels with rows", "non-zeros of labels", "train CPU-s", "peak MB", "model MB", "one row ms")
 DRAWN: dict[str, Any] = {"exponent": 0.6, "propensity": 1.0}

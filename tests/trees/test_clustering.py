@@ -8,9 +8,10 @@ from strategies import examples, generators, rows_and_labels, sparse_rows
 
 from tailwise.kernels.solvers.problems import pack_rows
 from tailwise.kernels.sparse.csr import csr_parts
+from tailwise.kernels.trees import clustering as kernels
 from tailwise.kernels.trees.clustering import Centroids, assign_nearest, unit_centroids
 from tailwise.rows import unit_rows
-from tailwise.trees import Bonsai, clustering, growing, representation
+from tailwise.trees import Bonsai, bonsai, clustering, growing, representation
 from tailwise.trees.clustering import find_clusters, split_in_many, split_in_two
 from tailwise.trees.growing import grow_trees
 from tailwise.trees.representation import represent_labels
@@ -42,12 +43,10 @@ def test_representations_equal_the_twin(rows):
     np.testing.assert_allclose(joint, np.hstack([given_in, given_out]) / np.sqrt(2), atol=1e-5)
 
 
-def test_long_label_vectors_keep_their_largest_entries(monkeypatch):
-    monkeypatch.setattr(representation, "_KEEP", 5)
+def test_long_label_vectors_keep_their_largest_entries():
     X, Y = random_rows(1, density=0.5), random_labels(1)
-    for cut, whole in zip(
-        represent_labels(unit_rows(X), Y).toarray(), represent(X.toarray(), Y.toarray()), strict=True
-    ):
+    vectors = representation.LabelVectors(unit_rows(X), Y, keep=5).of_all()
+    for cut, whole in zip(vectors.toarray(), represent(X.toarray(), Y.toarray()), strict=True):
         assert (cut != 0).sum() <= 5
         if (whole != 0).sum() >= 5:
             assert (cut != 0).sum() >= 4
@@ -111,6 +110,19 @@ def test_crowded_clusters_keep_their_nearest_labels(vectors, centroids, room):
     listed = Centroids(by_feature.indptr.astype(np.int64), by_feature.indices.astype(np.int32), by_feature.data)
     assign_nearest(packed(vectors), listed, 5, room, assignment)
     np.testing.assert_array_equal(assignment, assign(vectors.toarray() @ by_feature.toarray(), room))
+
+
+def test_too_many_inner_products_to_keep_change_nothing():
+    rng = np.random.default_rng(0)
+    vectors, centroids = (
+        sparse.random_array((n, 30), density=0.1, format="csr", dtype=np.float32, rng=rng) for n in (2100, 2000)
+    )
+    by_feature = sparse.csr_array(centroids.T)
+    listed = Centroids(by_feature.indptr.astype(np.int64), by_feature.indices.astype(np.int32), by_feature.data)
+    assignment = np.empty(2100, np.int32)
+    assign_nearest(packed(vectors), listed, 2000, 3, assignment)
+    assert kernels._MOST_KEPT < 2100 * 2000 and np.bincount(assignment).max() == 3
+    np.testing.assert_array_equal(assignment, assign(vectors.toarray() @ by_feature.toarray(), 3))
 
 
 def test_labels_that_resemble_nothing_are_spread():
@@ -215,3 +227,36 @@ def test_bonsai_bounds_the_labels_of_a_node_however_many_there_are():
     X = unit_rows(random_rows(4, n=600, d=60))
     model = Bonsai(1, arity=3, max_leaf=8, max_depth=2, n_jobs=1, random_state=0).fit(X, sparse.eye_array(600).tocsr())
     assert np.diff(model.chunks_.first_edge).max() <= 8
+
+
+def sizes_below_the_root(model, n_labels):
+    X = unit_rows(random_rows(4, n=n_labels, d=60))
+    Y = sparse.eye_array(n_labels, dtype=np.float32).tocsr()
+    (tree,) = model._grow(X, Y, np.ones(n_labels), [0])
+    first, last = tree.edges(0)
+    return (tree.stop - tree.start)[first:last]
+
+
+@pytest.mark.parametrize(("arity", "most", "keep"), [(8, 4.0, 512), (7, 1.5, 128)])
+def test_clusters_are_even_where_labels_are_too_many_for_clusters_of_ten(arity, most, keep, monkeypatch):
+    shares, kept = [], []
+
+    def vectors(*given, keep, **how):
+        kept.append(keep)
+        return representation.LabelVectors(*given, keep=keep, **how)
+
+    def find(*given, max_share):
+        shares.append(max_share)
+        return find_clusters(*given, max_share=max_share)
+
+    monkeypatch.setattr(bonsai, "find_clusters", find)
+    monkeypatch.setattr(bonsai, "LabelVectors", vectors)
+    assert sizes_below_the_root(Bonsai(1, arity=arity), 600).max() <= np.ceil(most * 600 / arity)
+    assert shares[0] == most and kept == [keep]
+
+
+def test_more_labels_than_three_levels_serve_have_more_clusters_at_the_root(monkeypatch):
+    monkeypatch.setattr(bonsai, "_ARITY", 5)
+    assert sizes_below_the_root(Bonsai(1), 640).size == 8
+    assert sizes_below_the_root(Bonsai(1, arity=5), 640).size == 5
+    assert sizes_below_the_root(Bonsai(1), 200).size == 5

@@ -1,5 +1,7 @@
 """The problem of a node: its rows, and who of them carries what an edge leads to."""
 
+from unittest.mock import patch
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,7 +57,8 @@ def read_node(node, X, below, span, edges, visitors, scratch):
     return carrying, *rows, *labels
 
 
-@given(gathered())
-def test_a_node_is_gathered_as_its_twin_does(arguments):
+@given(gathered(), st.sampled_from([0, 32]))
+def test_a_node_is_gathered_as_its_twin_does(arguments, few):
     twin = Twin(naive.gather_node, gathered(), writes=(5,), seen=read_node, rtol=1e-5, atol=1e-6)
-    assert_equals_twin(nodes.gather_node, twin, arguments)
+    with patch.object(nodes, "_FEW", few):
+        assert_equals_twin(nodes.gather_node, twin, arguments)

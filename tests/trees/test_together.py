@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from tailwise.kernels.solvers import solve
 from tailwise.kernels.solvers.problems import FarRows, Labels, Options, Support, pack_rows
 from tailwise.kernels.solvers.solve import go_on_together, solve_together
 from tailwise.kernels.sparse.csr import csr_parts
@@ -58,6 +59,15 @@ def test_rows_that_stay_where_they_are_give_the_same_bits(problem, memory):
     found = solve_together(near, shifted, OPTIONS), solve_together(far._replace(memory=memory), shifted, OPTIONS)
     for ours, theirs in zip(found[0][:4], found[1][:4], strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_many_rows_take_fewer_sweeps_but_half_of_them_at_least(problem, monkeypatch):
+    X, labels = problem
+    rows = pack_rows(X, 50)
+    expected = {most: solve_together(rows, labels, OPTIONS._replace(max_sweeps=most)).values for most in (3, 4)}
+    for visits, sweeps in ((4 * 90, 4), (90, 3)):
+        monkeypatch.setattr(solve, "_VISITS", visits)
+        np.testing.assert_array_equal(solve_together(rows, labels, OPTIONS).values, expected[sweeps])
 
 
 def test_support_vectors_make_the_weights(problem):

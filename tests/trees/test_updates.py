@@ -105,6 +105,16 @@ def test_what_has_no_dual_to_go_on_from_keeps_none_and_learns_all_the_same(tmp_p
         assert model.dual_ is None, "what stayed has none"
 
 
+def test_a_model_of_many_edges_keeps_no_duals(monkeypatch):
+    X, Y = make_rows(300, 60, 25)
+    n_edges = Bonsai(random_state=0).fit(X, Y).chunks_.target.size
+    for most, keeps in ((n_edges, True), (n_edges - 1, False)):
+        monkeypatch.setattr("tailwise.trees.model._MOST_DUALS", most)
+        assert (Bonsai(random_state=0).fit(X, Y).dual_ is not None) == keeps
+    monkeypatch.undo()
+    assert tree_model._MOST_DUALS == 2**18, "docs/learning.md says so"
+
+
 def test_a_dual_of_other_edges_is_refused(tmp_path):
     X, Y = make_rows(300, 60, 25)
     model = Bonsai(random_state=0).fit(X, Y)

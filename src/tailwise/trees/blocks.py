@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.kernels.solvers.lanes import LANES
+from tailwise.kernels.solvers.solve import sweeps_over
 from tailwise.kernels.trees.nodes import Below
 from tailwise.trees.packing import Trained
 from tailwise.trees.structure import LabelTree
@@ -46,7 +47,7 @@ Block = list[Part]
 def _predicted(own: Below, first: int, last: int, edges: np.ndarray, n_visitors: int) -> float:
     """The cost of some edges of a node, in visits of a row: some sweeps over all rows for every sixteen edges."""
     rows = own.indptr[own.stop[last - 1]] - own.indptr[own.start[first]] + n_visitors
-    return float(rows * (2 + 7 * -(-edges.size // LANES)) + 100 * edges.size)
+    return float(rows * (2 + sweeps_over(int(rows), 7) * -(-edges.size // LANES)) + 100 * edges.size)
 
 
 def upper_parts(number: int, tree: LabelTree, own: Below) -> Iterator[Part]:

@@ -14,7 +14,7 @@ from tailwise.kernels.sparse.csr import Csr, csr_parts
 from tailwise.kernels.trees.clustering import Centroids, assign_nearest, dot_rows, unit_centroids
 
 _MAX_ROUNDS = 25
-_MAX_SHARE = 4.0
+MAX_SHARE = 4.0
 """A cluster's labels at most, as a multiple of the average, unless told otherwise."""
 SAMPLE = 40
 """Labels a cluster from which centroids are found: more of them move a centroid little, and cost as much each."""
@@ -81,7 +81,7 @@ def split_in_many(vectors: sparse.csr_array, n_clusters: int, rng: np.random.Gen
 
 
 def find_clusters(
-    labels: np.ndarray, vectors: Vectors, n_clusters: int, rng: np.random.Generator, *, max_share: float = _MAX_SHARE
+    labels: np.ndarray, vectors: Vectors, n_clusters: int, rng: np.random.Generator, *, max_share: float = MAX_SHARE
 ) -> np.ndarray | Clusters:
     """The first part of :func:`split_in_many`: of more labels than a sample has, the clusters alone.
 

@@ -63,8 +63,9 @@ _SWEEPS_WEIGHTED = 10
 """The same where labels weigh differently: the dearest ones are far from their ends after seven."""
 
 
-_MOST_DUALS = 1 << 20
-"""Edges of a model that keeps their duals: those of more take gigabytes, as much as the weights do."""
+_MOST_DUALS = 1 << 18
+"""Edges of a model that keeps their duals: those of more take gigabytes, as much as the weights do, and twice that
+while they are gathered."""
 
 
 class LabelTreeModel(XMCModel):
@@ -114,7 +115,7 @@ class LabelTreeModel(XMCModel):
     solved_rows_: np.ndarray | None = None
     dual_: DualState | None = None
     """Where the dual of every edge stands; None for the logistic loss, after training with weights of rows, and where
-    there are more than a million edges."""
+    there are more than 2^18 edges."""
 
     @abstractmethod
     def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray, seeds: list[int]) -> list[LabelTree]:

@@ -17,7 +17,7 @@ REPRESENTATIONS = ("input", "output", "joint")
 _LABELS_A_BLOCK = 512
 _BYTES_A_SUM = 9
 """A feature of a label, where one pass over rows serves many labels."""
-_KEEP = 512
+KEEP = 512
 """Entries kept of a label vector, the largest: on thirteen data sets (``python -m benchmarks generality``) all of them
 cluster no better, and cost more."""
 
@@ -30,7 +30,7 @@ class LabelVectors:
     matrix ``YᵀY``, which knows nothing of the features. ``"joint"``: both side by side, with equal weight.
     A label without rows is a zero row. Rows count ``weight`` > 0 times; None counts each once.
 
-    Time: the entries of all rows of the labels. Memory: the result, with at most 512 entries a label and space.
+    Time: the entries of all rows of the labels. Memory: the result, ``keep`` entries a label and space at most.
     """
 
     def __init__(
@@ -40,8 +40,10 @@ class LabelVectors:
         representation: str = "input",
         *,
         weight: np.ndarray | None = None,
+        keep: int = KEEP,
         n_jobs: int | None = None,
     ) -> None:
+        self._keep = keep
         self._carried = Y.T.tocsr()
         self._spaces = {"input": (X,), "output": (Y,), "joint": (X, Y)}[representation]
         if weight is not None and np.ptp(weight):
@@ -66,16 +68,16 @@ class LabelVectors:
         """How many entries each label's vector has, about: (n_labels,)."""
         carriers = np.diff(self._carried.indptr)
         return sum(
-            (np.minimum(_KEEP, carriers * (space.nnz / max(1, space.shape[0]))) for space in self._spaces),
+            (np.minimum(self._keep, carriers * (space.nnz / max(1, space.shape[0]))) for space in self._spaces),
             start=np.zeros(carriers.size),
         )
 
     def _sums(self, groups: sparse.csr_array, space: sparse.csr_array) -> sparse.csr_array:
         n, rows = groups.shape[0], csr_parts(space)
         if self.in_a_pass:
-            found = sum_groups_in_a_pass(csr_parts(groups.T.tocsr()), n, rows, space.shape[1], _KEEP)
+            found = sum_groups_in_a_pass(csr_parts(groups.T.tocsr()), n, rows, space.shape[1], self._keep)
         else:
-            found = sum_groups(csr_parts(groups), (0, n), rows, space.shape[1], _KEEP)
+            found = sum_groups(csr_parts(groups), (0, n), rows, space.shape[1], self._keep)
         counts, features, values = found
         return sparse.csr_array((values, features, np.append(0, np.cumsum(counts))), shape=(n, space.shape[1]))
 

@@ -16,6 +16,9 @@ from tailwise.kernels.compilation import njit
 _GOOD_PART = 8
 """A feature that more than one in so many clusters have lists all of them: reading on is quicker than leaping."""
 
+_MOST_KEPT = 1 << 22
+"""Inner products of rows and clusters that are kept, for rows that go to another cluster than the nearest."""
+
 
 class Centroids(NamedTuple):
     """Vectors of clusters, feature by feature: what a large node needs of them stays in the caches."""
@@ -144,10 +147,12 @@ def assign_nearest(rows, centroids, n_clusters, room, assignment):
     ``centroids``, :class:`Centroids`, may be read-only.
     """
     n = assignment.shape[0]
-    total = empty(n_clusters, np.float32)
+    kept = n * n_clusters <= _MOST_KEPT
+    totals = empty((n if kept else 1, n_clusters), np.float32)
     near = empty(n, np.float32)
     size = zeros(n_clusters, np.int64)
     for i in range(n):
+        total = totals[i if kept else 0]
         _dot_centroids(rows, i, centroids, total)
         best = 0
         for cluster in range(1, n_clusters):
@@ -164,7 +169,9 @@ def assign_nearest(rows, centroids, n_clusters, room, assignment):
         homeless[i] = size[assignment[i]] == room
         size[assignment[i]] += not homeless[i]
     for i in np.flatnonzero(homeless):
-        _dot_centroids(rows, i, centroids, total)
+        total = totals[i if kept else 0]
+        if not kept:
+            _dot_centroids(rows, i, centroids, total)
         best = -1
         for cluster in range(n_clusters):
             if size[cluster] < room and (best < 0 or total[cluster] > total[best]):
