@@ -3,15 +3,15 @@
 ``python -m benchmarks tree_scaling [size …] [--repeats N] [--trees N] [--threads N]``
 
 Synthetic long-tailed data with as many rows as labels and a fifth as many features: 10,000 to 1,000,000, or the sizes
-given as arguments. A tree's shape is periodic in the size: three levels of at most 100 clusters fill up one after the
-other, and a size between has larger nodes of labels than either end. Four sizes a factor of 4.64 apart span the factor
-of 100 from one filled level to the next, so that the exponent over all of them is not that of a part. Every label that is drawn is kept, and chances fall as rank ** -0.6, so that labels with rows, and
-the non-zeros of their rows, grow as the size does: exponents are those of the work. Each size runs in a process of its
-own: drawing the data, one Bonsai tree (or ``--trees``), saving, opening by mmap, single rows from the mapped model and
-batches on two threads, both ``--repeats`` times: the median, and the lowest and highest. "peak MB" is the process'
-whole peak, data included. Then the exponents: a cost that grows as size ** e, from each size to the next and over all
-of them by least squares. "non-zeros of labels", those of each label's rows summed up, is what a tree has to look at;
-"non-zeros of rows" are those of X.
+given as arguments. A tree's shape changes with the size: three levels of at most 100 clusters fill up one after the
+other, and the root of more than 100,000 labels is wider. Four sizes a factor of 4.64 apart span both, a factor of 100,
+so that the exponent over all of them is not that of a part. Every label that is drawn is kept, and chances fall as rank
+** -0.6, so that labels with rows, and the non-zeros of their rows, grow as the size does: exponents are those of the
+work. Each size runs in a process of its own: drawing the data, one Bonsai tree (or ``--trees``), saving, opening by
+mmap, single rows from the mapped model and batches on two threads, both ``--repeats`` times: the median, and the lowest
+and highest. "peak MB" is the process' whole peak, data included. Then the exponents: a cost that grows as size ** e,
+from each size to the next and over all of them by least squares. "non-zeros of labels", those of each label's rows
+summed up, is what a tree has to look at; "non-zeros of rows" are those of X.
 """
 
 from __future__ import annotations
