@@ -26,7 +26,6 @@ from tailwise.kernels.solvers.problems import (
 from tailwise.kernels.solvers.solve import (
     DEFAULT_C,
     DEFAULT_DECAY,
-    costs_by_rows,
     go_on_together,
     rounds_to_go,
     solve_block,
@@ -128,7 +127,7 @@ class LabelTreeModel(XMCModel):
         return DEFAULT_C[self.loss] if self.C is None else self.C
 
     def _decay(self) -> float:
-        """How C falls with the rows of an edge: siblings alone leave so few that it gains nothing, and what a weighting
+        """How C falls with the rows of a label: siblings alone leave so few that it gains nothing, and what a weighting
         takes from frequent labels it would take once more."""
         if self.C_decay is None:
             return DEFAULT_DECAY[self.loss] if self.negatives == "beam" and self.weighting == "none" else 0.0
@@ -193,17 +192,19 @@ class LabelTreeModel(XMCModel):
 
         Where these go on from their duals, ``fresh`` rows alone look for their nodes: others are known by their α.
         """
-        C, decay = self._cost(), self._decay()
-        label_costs = C * leaf_costs(self.weighting, self.propensity, Y, weight)
+        C = self._cost()
+        # Edges between nodes keep their C: a beam that loses its way there does not come back.
+        negative_costs = C * np.maximum(weight @ Y, 1.0) ** -self._decay()
+        positive_costs = negative_costs * leaf_costs(self.weighting, self.propensity, Y, weight)
         options = Options(loss=self.loss, tol=self.tol, prune=self.prune, **EFFORT[self.loss])
         if self.weighting != "none":
             options = options._replace(max_sweeps=max(options.max_sweeps, _SWEEPS_WEIGHTED))
         planted = []
         for tree, leaves, goes in zip(trees, old, going or [None] * len(trees), strict=True):
-            at_label = tree.target < 0
-            positive = np.full(tree.target.size, C)
-            positive[at_label] = label_costs[~tree.target[at_label]]
-            planted.append(Planted(tree, positive, np.full(tree.target.size, C), leaves, goes))
+            at_label, costs = tree.target < 0, np.full((2, tree.target.size), C)
+            labels = ~tree.target[at_label]
+            costs[:, at_label] = positive_costs[labels], negative_costs[labels]
+            planted.append(Planted(tree, *costs, leaves, goes))
 
         def visit(upper: list[Chunks]) -> list[sparse.csr_array]:
             rows = X if fresh is None else few_rows(X, fresh)
@@ -215,7 +216,6 @@ class LabelTreeModel(XMCModel):
         def solve(
             rows: Rows | FarRows, labels: Labels, stood: Support | None = None, new: np.ndarray | None = None
         ) -> Weights:
-            labels = costs_by_rows(rows, labels, decay)
             if stood is not None and new is not None:
                 return go_on_together(rows, labels, stood, new, little)
             return (solve_block if self.loss == "logistic" else solve_together)(rows, labels, options)
