@@ -214,11 +214,17 @@ class LabelTreeModel(XMCModel):
         little = options._replace(max_sweeps=rounds_to_go(0 if fresh is None else fresh.size, n_known))
 
         def solve(
-            rows: Rows | FarRows, labels: Labels, stood: Support | None = None, new: np.ndarray | None = None
+            rows: Rows | FarRows,
+            labels: Labels,
+            stood: Support | None = None,
+            new: np.ndarray | None = None,
+            above: np.ndarray | None = None,
         ) -> Weights:
             if stood is not None and new is not None:
                 return go_on_together(rows, labels, stood, new, little)
-            return (solve_block if self.loss == "logistic" else solve_together)(rows, labels, options)
+            if self.loss == "logistic":
+                return solve_block(rows, labels, options)
+            return solve_together(rows, labels, options, above)
 
         n_edges = sum(tree.target.size for tree in trees)
         duals = DualStore(X.shape[0], n_edges) if n_edges <= _MOST_DUALS else None
@@ -230,6 +236,7 @@ class LabelTreeModel(XMCModel):
             weight=weight,
             visit=visit if self.negatives == "beam" else None,
             duals=duals,
+            in_levels=self.loss != "logistic" and not going,
             n_jobs=self.n_jobs,
             description=f"Training {type(self).__name__}",
         )

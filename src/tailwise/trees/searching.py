@@ -76,7 +76,7 @@ def find_visitors(
         held = holds[number][nodes]
         return visitors[held], nodes[held]
 
-    at_once = min(_VISITORS_A_BLOCK, max(_LEAST_VISITORS, X.shape[0] // _BLOCKS))
+    at_once = min(_VISITORS_A_BLOCK, max(_LEAST_VISITORS, len(trees) * X.shape[0] // _BLOCKS))
     blocks = [
         (number, *block)
         for number, own in enumerate(chunks)
