@@ -169,7 +169,7 @@ def halved(draw):
     X = rng.normal(size=(12, n_features)) * (rng.random((12, n_features)) < 0.6)
     X[rng.random(12) < 0.2] = X[0]
     X /= np.maximum(1e-9, np.linalg.norm(X, axis=1, keepdims=True))
-    rows = rng.permutation(12)[: draw(st.integers(2, 12))]
+    rows = rng.permutation(12)[: draw(st.integers(2, 12))].astype(np.int32)
     starts = rng.choice(rows.size, 2, replace=False)
     return csr_parts(sparse.csr_array(X)), rows, n_features, starts, draw(st.integers(1, 9)), 1e-4
 

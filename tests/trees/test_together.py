@@ -48,7 +48,7 @@ def test_neighbours_change_nothing(problem):
 
 
 def test_a_label_below_another_has_the_rows_of_that_alone(problem):
-    X, labels = problem
+    X, _ = problem
     exact = OPTIONS._replace(max_sweeps=500, tol=1e-4)
     own = np.sort(np.random.default_rng(5).choice(90, 40, replace=False)).astype(np.int32)
     carried = np.intersect1d(own, np.arange(0, 90, 2)).astype(np.int32)

@@ -32,16 +32,16 @@ class Vectors(Protocol):
         """Of some labels, one row each."""
 
 
-def split_in_two(labels: np.ndarray, vectors: Vectors, rng: np.random.Generator) -> np.ndarray:
+def split_in_two(labels: np.ndarray, vectors: sparse.csr_array, rng: np.random.Generator) -> np.ndarray:
     """Balanced spherical 2-means: (n,) zeros and ones, as many of the one as of the other (±1).
 
     Each round sorts the labels by ``v_l·(c₁ - c₀)`` and gives the upper half to c₁ (Parabel, section 3.1: the
     assignment that maximises the summed cosine under the balance constraint). Ties go by label index. Starts from two
     labels drawn at random. Time O(rounds · (entries + n log n)).
     """
-    own, starts = vectors[labels], rng.choice(labels.size, 2, replace=False)
-    every = np.arange(labels.size)
-    return halve_rows(csr_parts(own), every, own.shape[1], starts, _MAX_ROUNDS, _LEAST_GAIN)
+    starts = rng.choice(labels.size, 2, replace=False)
+    own = labels.astype(np.int32, copy=False)
+    return halve_rows(csr_parts(vectors), own, vectors.shape[1], starts, _MAX_ROUNDS, _LEAST_GAIN)
 
 
 class Clusters(NamedTuple):

@@ -295,11 +295,11 @@ def hinge_lanes(
     """One row of sixteen dual problems of the squared hinge: α goes to where its gradient is 0, or to 0, and w with it.
 
     The row and the weights are as in :func:`dot_lanes`. ``halves[place + lane]`` are ``z / 2C`` and ``alphas`` lie as
-    they do, ``curvature`` is ``|x|² + scale²``. Lanes whose ``at_work`` is 0, not 1, stay as they are, those whose half is
-    0, and one whose projected gradient is off by no more than ``least``. ``extremes`` (2, 16) become the highest and the
-    lowest projected gradients of the others so far. All contiguous float32 but for the ``indices``; ``weights``,
-    ``biases``, ``alphas`` and ``extremes`` are written. It is one function because a vector that was just written lane
-    by lane is waited for.
+    they do, ``curvature`` is ``|x|² + scale²``. Lanes stay as they are whose ``at_work`` is 0, not 1, or whose half is
+    0, and one whose projected gradient is off by no more than ``least``. ``extremes`` (2, 16) become the highest and
+    the lowest projected gradients so far of lanes at work whose half is not 0. All contiguous float32 but for the
+    ``indices``; ``weights``, ``biases``, ``alphas`` and ``extremes`` are written. It is one function because a vector
+    that was just written lane by lane is waited for.
     """
     number = types.float32
     row = (weights, indices, data, types.int64, types.int64)

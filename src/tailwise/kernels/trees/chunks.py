@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from tailwise.kernels.arrays import part
-from tailwise.kernels.bits import count_bits
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.trees.layout import BITMAP, FULL_FROM, FULL_SCALE, NARROW, PADDING, Chunk, Chunks
 

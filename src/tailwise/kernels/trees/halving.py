@@ -61,9 +61,7 @@ def _sum_sides(indptr, indices, data, sides, sums, direction):
     low, high = np.sqrt(low), np.sqrt(high)
     low_scale, high_scale = np.float32(1 / low if low > 0 else 0), np.float32(1 / high if high > 0 else 0)
     for feature in range(direction.shape[0]):
-        direction[feature] = (
-            sums[np.uint64(2 * feature + 1)] * high_scale - sums[np.uint64(2 * feature)] * low_scale
-        )
+        direction[feature] = sums[np.uint64(2 * feature + 1)] * high_scale - sums[np.uint64(2 * feature)] * low_scale
     return low + high
 
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tailwise.kernels.arrays import part
-from tailwise.kernels.compilation import njit
 from tailwise.kernels.bits import count_bits
+from tailwise.kernels.compilation import njit
 
 
 class Below(NamedTuple):
