@@ -24,6 +24,7 @@ from tailwise.kernels.solvers import (
     resuming_together,
     svm,
     sweeps,
+    taking,
     together,
 )
 from tailwise.kernels.solvers.problems import (
@@ -68,6 +69,11 @@ def dot_half_lanes(weights, indices, data, start, stop, sums):
 @njit
 def add_lanes(weights, indices, data, start, stop, steps):
     lanes.add_lanes(weights, indices, data, start, stop, steps)
+
+
+@njit
+def large_lanes(values, place, least):
+    return lanes.large_lanes(values, place, least)
 
 
 @njit
@@ -361,12 +367,24 @@ def logistic_problems(draw):
 def hinge_problems(draw):
     rng, row = draw(generators()), draw(lane_rows())
     sixteen = lambda values: values.astype(np.float32)  # noqa: E731
-    halves = sixteen(rng.choice([-1, 1], 3 * LANES) * rng.uniform(0.1, 2.0, 3 * LANES))
+    halves = sixteen(rng.choice([-1, 0, 1], 3 * LANES) * rng.uniform(0.1, 2.0, 3 * LANES))
     alphas = sixteen(rng.uniform(0, 2, 3 * LANES) * (rng.random(3 * LANES) < 0.6))
     at_work, extremes = sixteen(rng.random(LANES) < 0.7), sixteen(rng.normal(size=(2, LANES)))
     curvature, scale = np.float32(rng.uniform(0.5, 2)), np.float32(rng.uniform(0, 2))
     place, least = LANES * draw(st.integers(0, 2)), np.float32(draw(st.sampled_from([0.0, 0.5])))
     return *row, halves, alphas, place, curvature, scale, at_work, extremes, least
+
+
+@st.composite
+def full_lanes(draw):
+    """Lanes with zeros, some of them in use, and room that is too small at times."""
+    rng, n = draw(generators()), draw(st.integers(0, 9))
+    values, signs = (rng.integers(-3, 4, n * LANES).astype(np.float32) for _ in range(2))
+    used, in_use = draw(st.integers(0, 3)), draw(st.integers(1, LANES))
+    room = draw(st.integers(used, 40))
+    taken = rng.integers(0, 9, room).astype(np.int32), rng.random(room).astype(np.float32), used
+    least = draw(st.sampled_from([taking.LEAST, np.float32(2)]))
+    return values, signs, in_use, least, *taken, np.zeros(in_use, np.int64), np.zeros(in_use, np.int64)
 
 
 coarse = st.sampled_from([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0]).map(np.float32)
@@ -404,6 +422,18 @@ TWINS = {
     lanes.hinge_lanes: Twin(
         naive.hinge_lanes, hinge_problems(), writes=(0, 5, 7, 12), call=hinge_lanes, rtol=1e-3, atol=1e-3
     ),
+    lanes.large_lanes: Twin(
+        naive.large_lanes,
+        full_lanes().filter(lambda drawn: drawn[0].size).map(lambda drawn: (drawn[0], 0, drawn[3])),
+        call=large_lanes,
+    ),
+    taking.take_lanes: Twin(
+        naive.take_lanes,
+        full_lanes(),
+        writes=(7, 8),
+        call=lambda *a: taking.take_lanes(*a[:4], a[4].copy(), a[5].copy(), *a[6:]),
+        seen=lambda result, *arguments: (result[0][: result[2]], result[1][: result[2]], result[2]),
+    ),
     has_start: Twin(
         lambda start, label: start.bias.size > label and start.bias[label] != -np.inf,
         resumed(problems([SQUARED_HINGE])).map(lambda problem: (problem[2], 0)),
@@ -422,11 +452,11 @@ TWINS = {
         examples=12,
     ),
     together.solve_svm_together: Twin(
-        lambda rows, starts, labels, options, at_once: best_svm(rows, labels, NO_START, options),
+        lambda rows, starts, labels, above, options, at_once: best_svm(rows, labels, NO_START, options),
         (problems([SQUARED_HINGE]) | problems([SQUARED_HINGE], centre=0.0)).map(
-            lambda p: (p[0], p[0].indptr[:-1], *p[1:], 2)
+            lambda p: (p[0], p[0].indptr[:-1], p[1], read_only(np.empty(0, np.int32)), *p[2:], 2)
         ),
-        seen=lambda result, rows, starts, labels, options, at_once: objectives(result, rows, labels, options),
+        seen=lambda result, rows, starts, labels, above, options, at_once: objectives(result, rows, labels, options),
         rtol=3e-3,
         atol=1e-3,
         examples=12,

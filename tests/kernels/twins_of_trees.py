@@ -6,19 +6,22 @@ from naive import trees as naive
 from naive.sparse import dense
 from naive.twins import Twin
 from numba import njit
+from scipy import sparse
 from strategies import generators, sparse_rows
 
-from tailwise.kernels import arrays
+from tailwise.kernels import arrays, bits
+from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.problems import LOGISTIC, SQUARED_HINGE, pack_rows
 from tailwise.kernels.sparse.csr import Csr, csr_parts
-from tailwise.kernels.trees import beam, chunks, clustering, nodes, unpacking
+from tailwise.kernels.trees import beam, chunks, clustering, halving, nodes, unpacking
 from tailwise.kernels.trees.clustering import Centroids
+from tailwise.kernels.trees.nodes import Below
 from tree_strategies import forests, solved_children
 
 
 @njit
 def count_bits(word):
-    return chunks.count_bits(word)
+    return bits.count_bits(word)
 
 
 @njit
@@ -160,10 +163,55 @@ def crowded(draw):
 
 
 @st.composite
-def directions(draw):
-    n_features = draw(st.integers(1, 9))
-    rows, rng = vectors(draw, n_features), draw(generators())
-    return rows, rng.normal(size=n_features).astype(np.float32), np.full(rows.squares.size, 7, np.float32)
+def halved(draw):
+    """Rows of which some are empty and some alike, some of them in any order, and two to start from."""
+    n_features, rng = draw(st.integers(1, 9)), draw(generators())
+    X = rng.normal(size=(12, n_features)) * (rng.random((12, n_features)) < 0.6)
+    X[rng.random(12) < 0.2] = X[0]
+    X /= np.maximum(1e-9, np.linalg.norm(X, axis=1, keepdims=True))
+    rows = rng.permutation(12)[: draw(st.integers(2, 12))].astype(np.int32)
+    starts = rng.choice(rows.size, 2, replace=False)
+    return csr_parts(sparse.csr_array(X)), rows, n_features, starts, draw(st.integers(1, 9)), 1e-4
+
+
+@st.composite
+def gathered(draw):
+    """A node of a few labels, some of its edges, and visitors, any of whom may carry a label themselves."""
+    n_rows, n_features, n_labels = draw(st.integers(1, 40)), draw(st.integers(1, 9)), draw(st.integers(1, 6))
+    X = csr_parts(draw(sparse_rows(n_rows, n_features, signed=True)))
+    rng = draw(generators())
+    carried = sparse.csr_array(rng.random((n_labels, n_rows)) < draw(st.sampled_from([0.0, 0.05, 0.6, 1.0])))
+    ends = np.unique(rng.integers(0, n_labels + 1, 3))
+    n_edges = ends.size - 1
+    costs = 1 + rng.random((2, n_edges))
+    below = Below(
+        ends[:-1],
+        ends[1:],
+        carried.indptr.astype(np.int64),
+        carried.indices.astype(np.int32),
+        *costs,
+        rng.random(n_rows),
+    )
+    edges = np.flatnonzero(rng.random(n_edges) < 0.7)
+    visitors = rng.choice(n_rows, rng.integers(0, n_rows // 2 + 1), replace=False).astype(np.int32)
+    span = (int(ends[0]), int(ends[-1]))
+    return X, frozen(below), span, edges, visitors, nodes.scratch_for(n_rows, n_features)
+
+
+def read_node(node, X, below, span, edges, visitors, scratch):
+    """Dense rows, what stands beside them, and the carriers of each edge; features in the order of X."""
+    assert not scratch.came.any() and (scratch.local == -1).all()
+    carrying, rows, labels = node
+    n_features = scratch.local.size
+    if carrying.size < scratch.place.size:
+        indptr, indices, data, squares, features, weights = rows
+        assert np.unique(features).size == features.size
+        entries = dense(Csr(indptr, features[indices], data), n_features)
+        rows = entries, squares, weights
+    else:
+        assert not any(part[1:].size for part in rows[:1]) and not any(part.size for part in rows[1:])
+        rows = ()
+    return carrying, *rows, *labels
 
 
 TWINS = {
@@ -172,7 +220,7 @@ TWINS = {
         st.tuples(st.integers(0, 9).map(lambda n: np.ones(n, np.int16)), st.integers(0, 2**40).map(np.uint64)),
         call=prefetch,
     ),
-    chunks.count_bits: Twin(
+    bits.count_bits: Twin(
         lambda word: int(word).bit_count(), st.tuples(st.integers(0, 2**64 - 1).map(np.uint64)), call=count_bits
     ),
     chunks.hash_feature: Twin(naive.hash_feature, st.tuples(st.integers(0, 2**31 - 1).map(np.int32))),
@@ -184,6 +232,7 @@ TWINS = {
         rtol=1e-6,
     ),
     unpacking.unpack_chunk: Twin(naive.unpack_children, packed_children(), seen=read_children, rtol=1e-6),
+    nodes.gather_node: Twin(naive.gather_node, gathered(), writes=(5,), seen=read_node, rtol=1e-5, atol=1e-6),
     nodes.copy_rows: Twin(naive.copy_rows, chosen_rows(), writes=(2, 4, 5, 6, 7), seen=read_rows, rtol=1e-6),
     beam.search_trees: Twin(
         expected_scores,
@@ -193,7 +242,7 @@ TWINS = {
         seen=read_scores,
         atol=1e-4,
     ),
-    clustering.dot_rows: Twin(naive.dot_rows, directions(), writes=(2,), rtol=1e-4, atol=1e-5),
+    halving.halve_rows: Twin(naive.halve_rows, halved()),
     clustering.unit_centroids: Twin(naive.unit_centroids, clusters(), seen=read_centroids, rtol=1e-4, atol=1e-5),
     clustering.assign_nearest: Twin(naive.assign_nearest, crowded(), writes=(4,), examples=60),
 }

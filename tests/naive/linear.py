@@ -159,6 +159,8 @@ def hinge_lanes(
     dot_lanes(weights, indices, data, start, stop, scores)
     for lane in np.flatnonzero(at_work):
         z, half, alpha = np.sign(halves[place + lane]), abs(halves[place + lane]), alphas[place + lane]
+        if half == 0:
+            continue
         gradient = z * scores[lane] - 1 + half * alpha
         projected = gradient if alpha > 0 else min(gradient, 0)
         extremes[:, lane] = max(extremes[0, lane], projected), min(extremes[1, lane], projected)
@@ -231,3 +233,18 @@ def project(u, n_u, t, n_t, C):
         low, high = (low, other) if distance(one) <= distance(other) else (one, high)
     total = min((low, 0.0, float(C)), key=distance)
     u[:n_u], t[:n_t] = onto(first, total), onto(second, total)
+
+
+def large_lanes(values, place, least):
+    return sum(1 << lane for lane in range(16) if abs(values[place + lane]) >= least)
+
+
+def take_lanes(lanes, signs, in_use, least, numbers, values, used, begin, count):
+    """What each lane has: the numbers and values, one lane after the other, after what was taken before."""
+    numbers, values = [*numbers[:used]], [*values[:used]]
+    for lane, (own, sign) in enumerate(zip(lanes.reshape(-1, 16).T[:in_use], signs.reshape(-1, 16).T, strict=False)):
+        large = np.flatnonzero(abs(own) >= least)
+        begin[lane], count[lane] = len(numbers), large.size
+        numbers += large.tolist()
+        values += np.where(sign > 0, abs(own), -abs(own))[large].tolist()
+    return numbers, values, len(numbers)

@@ -183,8 +183,22 @@ def copy_rows(X, rows, local, indptr, indices, data, squares, features):
     return entries, (entries**2).sum(axis=1)
 
 
-def dot_rows(rows, direction, out):
-    out[:] = dense(rows, direction.size) @ direction
+def halve_rows(X, rows, n_features, starts, max_rounds, least_gain):
+    """Balanced 2-means by sorting."""
+    entries = dense(X, n_features)[rows].astype(np.float64)
+    centroids, best = entries[starts], -np.inf
+    for _ in range(max_rounds):
+        scale = np.linalg.norm(centroids, axis=1, keepdims=True)
+        c0, c1 = centroids / np.where(scale > 0, scale, 1)
+        sides = np.zeros(rows.size, np.int32)
+        # Rows that are alike may differ in the last digit.
+        sides[np.argsort(np.round(entries @ (c1 - c0), 12), kind="stable")[rows.size // 2 :]] = 1
+        centroids = np.stack([entries[sides == 0].sum(0), entries[sides == 1].sum(0)])
+        mean = np.linalg.norm(centroids, axis=1).sum() / rows.size
+        if mean < best + least_gain:
+            break
+        best = mean
+    return sides
 
 
 def unit_centroids(rows, assignment, n_features, n_clusters):

@@ -48,6 +48,29 @@ def test_neighbours_change_nothing(problem):
             np.testing.assert_array_equal(ours, theirs)
 
 
+def test_a_label_below_another_has_the_rows_of_that_alone(problem):
+    X, _ = problem
+    exact = OPTIONS._replace(max_sweeps=500, tol=1e-4)
+    own = np.sort(np.random.default_rng(5).choice(90, 40, replace=False)).astype(np.int32)
+    carried = np.intersect1d(own, np.arange(0, 90, 2)).astype(np.int32)
+    both = Labels(
+        np.array([0, own.size, own.size + carried.size]),
+        np.append(own, carried),
+        np.ones(own.size + carried.size, np.float32),
+        np.ones(2, np.float32),
+    )
+    found = solve_together(pack_rows(X, 50), both, exact, np.array([-1, 0], np.int32))
+    places = np.searchsorted(own, carried).astype(np.int32)
+    few = Labels(np.array([0, places.size]), places, np.ones(places.size, np.float32), np.ones(1, np.float32))
+    expected = solve_together(pack_rows(X, 50, own), few, exact)
+    ours, theirs = np.zeros(50), np.zeros(50)
+    for dense, weights, label in ((ours, found, 1), (theirs, expected, 0)):
+        features, values, *_ = of_label(weights, label)
+        dense[features] = values
+    np.testing.assert_allclose(ours, theirs, atol=1e-3)
+    assert set(of_label(found, 1)[2].tolist()) <= set(own.tolist())
+
+
 @pytest.mark.parametrize("memory", [1, 40_000, 10_000_000])
 def test_rows_that_stay_where_they_are_give_the_same_bits(problem, memory):
     X, labels = problem

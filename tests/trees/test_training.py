@@ -57,6 +57,26 @@ def test_dear_nodes_are_cut_and_cheap_ones_share_a_block(monkeypatch):
     np.testing.assert_array_equal(chunks.first_edge, tree.first_edge)
 
 
+def test_levels_of_narrow_nodes_are_trained_together():
+    """Four levels of two edges each over nodes of labels: three together, and those below each of its ends alone."""
+    nested = [[2 * node, 2 * node + 1] for node in range(16)]
+    while len(nested) > 2:
+        nested = [nested[n : n + 2] for n in range(0, len(nested), 2)]
+    tree = tree_from_nested(nested)
+    costs = np.ones(tree.target.size)
+    X = sparse.csr_array(np.eye(32, dtype=np.float32))
+    found = []
+
+    def solve(rows, labels, above=None):
+        found.append((rows.squares.size, [] if above is None else above.tolist()))
+        return nothing(rows, labels)
+
+    chunks = train_trees(X, X, [Planted(tree, costs, costs)], solve, in_levels=True)
+    levels = [-1, -1, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+    assert found == [(32, levels)] + 8 * [(4, [])] + 16 * [(2, [])]
+    np.testing.assert_array_equal(chunks.target, tree.target)
+
+
 def test_nodes_are_packed_in_runs_that_labels_interrupt(monkeypatch):
     """Nodes 1 to 4 lie below the root; node 2 has a label beside its nodes, node 4 has labels alone."""
     tree = tree_from_nested([[[0, 1], [2, 3]], [[4, 5], [6, 7], 8], [[9, 10], [11, 12]], [13, 14]])

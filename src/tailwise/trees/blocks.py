@@ -14,6 +14,7 @@ from scipy import sparse
 
 from tailwise.kernels.solvers.lanes import LANES
 from tailwise.kernels.solvers.solve import sweeps_over
+from tailwise.kernels.sparse.csr import spread
 from tailwise.kernels.trees.nodes import Below
 from tailwise.trees.packing import Trained
 from tailwise.trees.structure import LabelTree
@@ -23,12 +24,14 @@ _BLOCKS = 128
 
 
 class Part(NamedTuple):
-    """Some of the edges below a node."""
+    """Some of the edges below a node, ascending: its own, or those of a few levels."""
 
     tree: int
     node: int
     edges: np.ndarray
     cost: float
+    above: np.ndarray | None = None
+    """(n_edges,) int32: which of ``edges`` leads to an edge, -1 for the node's own; None where all are its own"""
 
 
 class Run(NamedTuple):
@@ -50,13 +53,37 @@ def _predicted(own: Below, first: int, last: int, edges: np.ndarray, n_visitors:
     return float(rows * (2 + sweeps_over(int(rows), 7) * -(-edges.size // LANES)) + 100 * edges.size)
 
 
-def upper_parts(number: int, tree: LabelTree, own: Below) -> Iterator[Part]:
-    """The edges to nodes of every node that has any."""
+def upper_parts(number: int, tree: LabelTree, own: Below, *, in_levels: bool) -> Iterator[Part]:
+    """The edges to nodes of every node that has any.
+
+    With ``in_levels`` a part has whole levels of edges below its node, as many as sixteen lanes serve: rows that lie
+    below the node are then gathered and visited once for all of them.
+    """
+    done = np.zeros(tree.n_nodes, np.bool_)
     for node in range(tree.n_nodes):
         first, last = tree.edges(node)
-        edges = first + np.flatnonzero(tree.target[first:last] >= 0)
-        if edges.size:
-            yield Part(number, node, edges, _predicted(own, first, last, edges, 0))
+        level = edges = first + np.flatnonzero(tree.target[first:last] >= 0)
+        if done[node] or not edges.size:
+            continue
+        above = np.full(edges.size, -1, np.int32)
+        while in_levels and level.size:
+            nodes = tree.target[level]
+            leads, starts = _edges_of(tree, nodes)
+            inner = tree.target[leads] >= 0
+            below, starts = leads[inner], starts[inner]
+            if edges.size + below.size > LANES:
+                break
+            above = np.append(above, edges.size - level.size + starts).astype(np.int32)
+            edges, level = np.append(edges, below), below
+            done[nodes] = True
+        cost = _predicted(own, first, last, edges, 0)
+        yield Part(number, node, edges, cost, above if (above >= 0).any() else None)
+
+
+def _edges_of(tree: LabelTree, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All edges below ``nodes``, and which of these each belongs to."""
+    counts = tree.first_edge[nodes + 1] - tree.first_edge[nodes]
+    return spread(tree.first_edge[nodes], counts)[1], np.repeat(np.arange(nodes.size), counts)
 
 
 def label_parts(

@@ -11,7 +11,8 @@ from scipy import sparse
 from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.problems import Rows, pack_rows
 from tailwise.kernels.sparse.csr import Csr, csr_parts
-from tailwise.kernels.trees.clustering import Centroids, assign_nearest, dot_rows, unit_centroids
+from tailwise.kernels.trees.clustering import Centroids, assign_nearest, unit_centroids
+from tailwise.kernels.trees.halving import halve_rows
 
 _MAX_ROUNDS = 25
 MAX_SHARE = 4.0
@@ -31,29 +32,16 @@ class Vectors(Protocol):
         """Of some labels, one row each."""
 
 
-def split_in_two(labels: np.ndarray, vectors: Vectors, rng: np.random.Generator) -> np.ndarray:
+def split_in_two(labels: np.ndarray, vectors: sparse.csr_array, rng: np.random.Generator) -> np.ndarray:
     """Balanced spherical 2-means: (n,) zeros and ones, as many of the one as of the other (±1).
 
     Each round sorts the labels by ``v_l·(c₁ - c₀)`` and gives the upper half to c₁ (Parabel, section 3.1: the
     assignment that maximises the summed cosine under the balance constraint). Ties go by label index. Starts from two
     labels drawn at random. Time O(rounds · (entries + n log n)).
     """
-    n = labels.size
-    assignment = np.zeros(n, np.int32)
-    own = _packed(vectors[labels])
-    rows, n_features = csr_parts(own), own.features.shape[0]
-    centroids = _draw_centroids(rows, n_features, 2, rng)
-    margin = np.empty(n, np.float32)
-    best = -np.inf
-    for _ in range(_MAX_ROUNDS):
-        dot_rows(rows, _difference(centroids), margin)
-        assignment[:] = 0
-        assignment[np.argsort(margin, kind="stable")[n // 2 :]] = 1
-        centroids, cosine = unit_centroids(rows, assignment, n_features, 2)
-        if cosine < best + _LEAST_GAIN:
-            break
-        best = cosine
-    return assignment
+    starts = rng.choice(labels.size, 2, replace=False)
+    own = labels.astype(np.int32, copy=False)
+    return halve_rows(csr_parts(vectors), own, vectors.shape[1], starts, _MAX_ROUNDS, _LEAST_GAIN)
 
 
 class Clusters(NamedTuple):
@@ -144,9 +132,3 @@ def _draw_centroids(rows: Csr, n_features: int, n_clusters: int, rng: np.random.
     alone = np.full(rows.indptr.shape[0] - 1, -1, np.int32)
     alone[rng.choice(alone.size, n_clusters, replace=False)] = np.arange(n_clusters)
     return unit_centroids(rows, alone, n_features, n_clusters)[0]
-
-
-def _difference(centroids: Centroids) -> np.ndarray:
-    """The second of two centroids less the first, (n_features,) float32."""
-    signed = np.where(centroids.clusters == 1, centroids.values, -centroids.values)
-    return np.add.reduceat(np.append(signed, np.float32(0)), centroids.indptr[:-1]) * (np.diff(centroids.indptr) > 0)

@@ -11,8 +11,9 @@ from tailwise.parallel import map_shards
 from tailwise.trees.clustering import Clusters, Vectors, assign_labels
 from tailwise.trees.structure import MAX_CHILDREN, LabelTree, tree_from_nested
 
-Split = Callable[[np.ndarray, Vectors, np.random.Generator], np.ndarray | Clusters]
-"""The cluster of each label; or clusters alone, to which labels are still to be assigned."""
+Split = Callable[[np.ndarray, Any, np.random.Generator], np.ndarray | Clusters]
+"""Of labels and the vectors of all: the cluster of each label; or clusters alone, to which labels are still to be
+assigned."""
 
 _LABELS_A_PIECE = 2048
 """A node of more labels has them assigned to clusters in pieces."""

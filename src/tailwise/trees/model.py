@@ -26,7 +26,6 @@ from tailwise.kernels.solvers.problems import (
 from tailwise.kernels.solvers.solve import (
     DEFAULT_C,
     DEFAULT_DECAY,
-    costs_by_rows,
     go_on_together,
     rounds_to_go,
     solve_block,
@@ -129,7 +128,7 @@ class LabelTreeModel(XMCModel):
         return DEFAULT_C[self.loss] if self.C is None else self.C
 
     def _decay(self) -> float:
-        """How C falls with the rows of an edge: siblings alone leave so few that it gains nothing, and what a weighting
+        """How C falls with the rows of a label: siblings alone leave so few that it gains nothing, and what a weighting
         takes from frequent labels it would take once more."""
         if self.C_decay is None:
             return DEFAULT_DECAY[self.loss] if self.negatives == "beam" and self.weighting == "none" else 0.0
@@ -194,17 +193,19 @@ class LabelTreeModel(XMCModel):
 
         Where these go on from their duals, ``fresh`` rows alone look for their nodes: others are known by their α.
         """
-        C, decay = self._cost(), self._decay()
-        label_costs = C * leaf_costs(self.weighting, self.propensity, Y, weight)
+        C = self._cost()
+        # Edges between nodes keep their C: a beam that loses its way there does not come back.
+        negative_costs = C * np.maximum(weight @ Y, 1.0) ** -self._decay()
+        positive_costs = negative_costs * leaf_costs(self.weighting, self.propensity, Y, weight)
         options = Options(loss=self.loss, tol=self.tol, prune=self.prune, **EFFORT[self.loss])
         if self.weighting != "none":
             options = options._replace(max_sweeps=max(options.max_sweeps, _SWEEPS_WEIGHTED))
         planted = []
         for tree, leaves, goes in zip(trees, old, going or [None] * len(trees), strict=True):
-            at_label = tree.target < 0
-            positive = np.full(tree.target.size, C)
-            positive[at_label] = label_costs[~tree.target[at_label]]
-            planted.append(Planted(tree, positive, np.full(tree.target.size, C), leaves, goes))
+            at_label, costs = tree.target < 0, np.full((2, tree.target.size), C)
+            labels = ~tree.target[at_label]
+            costs[:, at_label] = positive_costs[labels], negative_costs[labels]
+            planted.append(Planted(tree, costs[0], costs[1], leaves, goes))
 
         def visit(upper: list[Chunks]) -> list[sparse.csr_array]:
             rows = X if fresh is None else few_rows(X, fresh)
@@ -214,12 +215,17 @@ class LabelTreeModel(XMCModel):
         little = options._replace(max_sweeps=rounds_to_go(0 if fresh is None else fresh.size, n_known))
 
         def solve(
-            rows: Rows | FarRows, labels: Labels, stood: Support | None = None, new: np.ndarray | None = None
+            rows: Rows | FarRows,
+            labels: Labels,
+            stood: Support | None = None,
+            new: np.ndarray | None = None,
+            above: np.ndarray | None = None,
         ) -> Weights:
-            labels = costs_by_rows(rows, labels, decay)
             if stood is not None and new is not None:
                 return go_on_together(rows, labels, stood, new, little)
-            return (solve_block if self.loss == "logistic" else solve_together)(rows, labels, options)
+            if self.loss == "logistic":
+                return solve_block(rows, labels, options)
+            return solve_together(rows, labels, options, above)
 
         n_edges = sum(tree.target.size for tree in trees)
         duals = DualStore(X.shape[0], n_edges) if n_edges <= _MOST_DUALS else None
@@ -231,6 +237,7 @@ class LabelTreeModel(XMCModel):
             weight=weight,
             visit=visit if self.negatives == "beam" else None,
             duals=duals,
+            in_levels=self.loss != "logistic" and not going,
             n_jobs=self.n_jobs,
             description=f"Training {type(self).__name__}",
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,19 @@ _BYTES_A_COPY = 1 << 22
 
 Trained = tuple[np.ndarray, Weights]
 """Some of the edges of a node, and their classifiers."""
+
+
+def by_nodes(tree: LabelTree, edges: np.ndarray, weights: Weights) -> Iterator[tuple[int, Trained]]:
+    """The nodes of some edges, ascending, and what each has of these and of their classifiers."""
+    node = np.searchsorted(tree.first_edge, edges, side="right") - 1
+    ends = np.append(np.flatnonzero(np.diff(node)) + 1, edges.size)
+    first = 0
+    for last in ends.tolist():
+        indptr = weights.indptr[first : last + 1]
+        own = slice(indptr[0], indptr[-1])
+        part = Weights(indptr - indptr[0], weights.features[own], weights.values[own], weights.bias[first:last])
+        yield int(node[first]), (edges[first:last], part)
+        first = last
 
 
 def pack_nodes(tree: LabelTree, nodes: Iterable[list[Trained]], n_features: int) -> Chunks:

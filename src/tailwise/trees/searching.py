@@ -16,8 +16,9 @@ from tailwise.trees.structure import LabelTree
 _LEAST_ROWS, _MOST_ROWS = 64, 2048
 """Of a block: many share what is prepared for a node, and the blocks of all threads end at about the same time."""
 _VISITORS_A_BLOCK = 4096
-_LEAST_VISITORS, _BLOCKS = 256, 64
-"""A block of visitors has 256 at least, but there are 64 blocks if there can be: many workers share them."""
+_LEAST_VISITORS, _BLOCKS = 256, 32
+"""A block of visitors has 256 at least, but there are 32 blocks of all trees if there can be: many workers share them,
+and the more rows a block has, the more share what is read of a node."""
 _SCORES_A_BLOCK = 4_000_000
 
 
@@ -76,7 +77,7 @@ def find_visitors(
         held = holds[number][nodes]
         return visitors[held], nodes[held]
 
-    at_once = min(_VISITORS_A_BLOCK, max(_LEAST_VISITORS, X.shape[0] // _BLOCKS))
+    at_once = min(_VISITORS_A_BLOCK, max(_LEAST_VISITORS, len(trees) * X.shape[0] // _BLOCKS))
     blocks = [
         (number, *block)
         for number, own in enumerate(chunks)

@@ -34,12 +34,12 @@ from tailwise.trees.blocks import (
     upper_parts,
 )
 from tailwise.trees.going_on import GoingOn, in_rows_of_all
-from tailwise.trees.packing import Trained, bare_nodes, join_trees, pack_nodes
+from tailwise.trees.packing import Trained, bare_nodes, by_nodes, join_trees, pack_nodes
 from tailwise.trees.structure import LabelTree
 from tailwise.trees.updating import Leaves
 
 Solve = Callable[..., Weights]
-"""Of rows and labels, and where an update goes on."""
+"""Of rows and labels, and where an update goes on or edges are of several levels."""
 Visit = Callable[[list[Chunks]], list[sparse.csr_array]]
 
 _LEAST_EDGES = 16
@@ -72,6 +72,7 @@ def train_trees(
     weight: np.ndarray | None = None,
     visit: Visit | None = None,
     duals: DualStore | None = None,
+    in_levels: bool = False,
     n_jobs: int | None = None,
     description: str = "",
 ) -> Chunks:
@@ -81,7 +82,8 @@ def train_trees(
     node. ``visit``, if given, gets the classifiers of the edges between nodes and returns for each tree a CSR
     (n_nodes, n_samples) of the rows that a search brings to each node: the edges to labels have these as negatives too.
     Costs are times the row's ``weight``, if given. ``duals``, if given, takes where the dual of every edge stands, the
-    trees' edges one after the other. Memory: the result twice, and the rows of one node a thread.
+    trees' edges one after the other. ``in_levels`` says that ``solve`` knows edges of several levels (``above``).
+    Memory: the result twice, and the rows of one node a thread.
     """
     all_rows, n_features = csr_parts(X), X.shape[1]
     counted = np.ones(X.shape[0]) if weight is None else np.asarray(weight, np.float64)
@@ -119,7 +121,8 @@ def train_trees(
             else:
                 problem = whole() if here.size == X.shape[0] else frozen(Rows(*rows))
             if going is None:
-                found = solve(problem, Labels(*labels))
+                levels = {} if part.above is None else {"above": part.above}
+                found = solve(problem, Labels(*labels), **levels)
             else:
                 found = going.solve(problem, Labels(*labels), part.edges, here, solve)
             solved.append(found._replace(support=None) if duals is None else in_rows_of_all(found, here, X.shape[0]))
@@ -160,7 +163,11 @@ def train_trees(
     n_labels_of = [tree.labels_of_nodes() for tree in trees]
     is_leaf = [own == np.diff(tree.first_edge) for tree, own in zip(trees, n_labels_of, strict=True)]
     upper_blocks = cut_parts(
-        [part for number, own in enumerate(below) for part in upper_parts(number, trees[number], own)],
+        [
+            part
+            for number, own in enumerate(below)
+            for part in upper_parts(number, trees[number], own, in_levels=in_levels)
+        ],
         is_leaf,
         least_edges,
     )
@@ -168,7 +175,8 @@ def train_trees(
     stand: list[list[tuple[np.ndarray, Support | None]]] = [[] for _ in trees]
     for block, found in zip(upper_blocks, train(train_parts, upper_blocks, "nodes"), strict=True):
         for part, weights in zip(block, found, strict=True):
-            upper[part.tree].setdefault(part.node, []).append((part.edges, weights))
+            for node, own in by_nodes(trees[part.tree], part.edges, weights):
+                upper[part.tree].setdefault(node, []).append(own)
             stand[part.tree].append((part.edges, weights.support))
     packed: list[dict[int, Chunks]] = [{} for _ in trees]
 
@@ -222,9 +230,9 @@ def train_trees(
             left[tree].remove(part.node)
     if duals is not None:
         _keep_duals(duals, planted, stand, chosen)
-    for one, own, trained, nodes, solved_ones in zip(planted, packed, upper, left, chosen, strict=True):
+    for one, chunks, trained, nodes, solved_ones in zip(planted, packed, upper, left, chosen, strict=True):
         for node in sorted(nodes):
-            own[node] = pack_nodes(one.tree, [trained[node] + _staying(one, node, solved_ones)], n_features)
+            chunks[node] = pack_nodes(one.tree, [trained[node] + _staying(one, node, solved_ones)], n_features)
     return join_trees([[own[node] for node in sorted(own)] for own in packed], n_jobs=n_jobs)
 
 

@@ -150,6 +150,24 @@ def add_lanes(typing_context, weights, indices, data, start, stop, steps):
 
 
 @intrinsic
+def large_lanes(typing_context, values, place, least):
+    """Which of sixteen ``values`` from ``place`` on have at least the magnitude ``least``: bit by bit, as uint64.
+
+    ``values`` are contiguous float32, only read.
+    """
+    signature = types.uint64(values, types.int64, types.float32)
+
+    def generate(context, builder, signature, arguments):
+        first = builder.gep(_pointer(context, builder, signature, arguments, 0), [arguments[1]])
+        value = _load(builder, builder.bitcast(first, _FLOATS.as_pointer()))
+        size = builder.select(builder.fcmp_ordered("<", value, _constant(0)), builder.fneg(value), value)
+        large = builder.fcmp_ordered(">=", size, _spread(builder, arguments[2]))
+        return builder.zext(builder.bitcast(large, ir.IntType(LANES)), _INT64)
+
+    return signature, generate
+
+
+@intrinsic
 def sum_lanes(typing_context, weights, found, values, n, offsets, sums):
     """``sums[c + lane] += Σ_j values[v] * weights[p + c + lane]`` over ``j < n``; ``found[j]`` is ``p + 2³² v``.
 
@@ -277,11 +295,11 @@ def hinge_lanes(
     """One row of sixteen dual problems of the squared hinge: α goes to where its gradient is 0, or to 0, and w with it.
 
     The row and the weights are as in :func:`dot_lanes`. ``halves[place + lane]`` are ``z / 2C`` and ``alphas`` lie as
-    they do, ``curvature`` is ``|x|² + scale²``. Lanes whose ``at_work`` is 0, not 1, stay as they are, and so does one
-    whose projected gradient is off by no more than ``least``. ``extremes`` (2, 16) become the highest and the lowest
-    projected gradients of lanes at work so far. All contiguous float32 but for the ``indices``; ``weights``,
-    ``biases``, ``alphas`` and ``extremes`` are written. It is one function because a vector that was just written lane
-    by lane is waited for.
+    they do, ``curvature`` is ``|x|² + scale²``. Lanes stay as they are whose ``at_work`` is 0, not 1, or whose half is
+    0, and one whose projected gradient is off by no more than ``least``. ``extremes`` (2, 16) become the highest and
+    the lowest projected gradients so far of lanes at work whose half is not 0. All contiguous float32 but for the
+    ``indices``; ``weights``, ``biases``, ``alphas`` and ``extremes`` are written. It is one function because a vector
+    that was just written lane by lane is waited for.
     """
     number = types.float32
     row = (weights, indices, data, types.int64, types.int64)
@@ -309,7 +327,7 @@ def hinge_lanes(
         gradient = _multiply_add(builder, half, alpha, _multiply_add(builder, sign, score, _constant(-1)))
         falls = builder.select(less(gradient, zero), gradient, zero)
         projected = builder.select(less(zero, alpha), gradient, falls)
-        working = less(zero, _load(builder, at_work))
+        working = builder.and_(less(zero, _load(builder, at_work)), less(zero, half))
         for n, beyond in enumerate((lambda old: less(old, projected), lambda old: less(projected, old))):
             extreme = builder.gep(extremes, [_INT64(n)])
             old = _load(builder, extreme)

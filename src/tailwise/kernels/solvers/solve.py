@@ -51,6 +51,7 @@ with all seven and 58.9 with fewer, P@5 19.7 and 19.8)."""
 _MANY_VALUES = 1 << 23
 """Of rows that are solved in passes."""
 _KINDS = (np.int64, np.int32, np.float32)
+_ALL_ROWS = np.empty(0, np.int32)
 
 
 def solve_block(
@@ -127,12 +128,15 @@ def solve_l1_block(
     return _joined(rows, solve_l1(rows, columns, _plain(labels), _local(rows, start), _compiled(options, -1.0)))
 
 
-def solve_together(rows: Rows | FarRows, labels: Labels, options: Options = DEFAULTS) -> Weights:
+def solve_together(
+    rows: Rows | FarRows, labels: Labels, options: Options = DEFAULTS, above: np.ndarray | None = None
+) -> Weights:
     """As :func:`solve_block` with the squared hinge, without L1, where most rows are support vectors of most labels.
 
     Every row is visited in each of ``options.max_sweeps`` sweeps at most, fewer where rows are many
     (:func:`sweeps_over`), for sixteen labels at once or, where rows are on disk, for as many as memory serves. The
-    result does not depend on where they are.
+    result does not depend on where they are. ``above``, of sixteen labels at most, has for each the number of another,
+    whose rows alone belong to its problem, or -1.
     """
     at_once, own = 1, rows.rows if isinstance(rows, FarRows) else rows
     starts = own.indptr[:-1]
@@ -140,7 +144,9 @@ def solve_together(rows: Rows | FarRows, labels: Labels, options: Options = DEFA
         groups = -(-labels.negative_costs.size // LANES)
         at_once, starts = max(1, min(groups, rows.memory // bytes_at_once(own))), rows.starts
     options = options._replace(max_sweeps=sweeps_over(own.squares.shape[0], options.max_sweeps))
-    return _joined(own, solve_svm_together(own, read_only(starts), _plain(labels), _compiled(options, -1.0), at_once))
+    among = read_only(_ALL_ROWS if above is None else above)
+    solved = solve_svm_together(own, read_only(starts), _plain(labels), among, _compiled(options, -1.0), at_once)
+    return _joined(own, solved)
 
 
 def go_on_together(

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.arrays import empty, grown, part, prefetch
+from tailwise.kernels.arrays import empty, part, prefetch
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, hinge_lanes, zero_lanes
 from tailwise.kernels.solvers.problems import Rows
+from tailwise.kernels.solvers.taking import LEAST, take_lanes
 
 _BYTES_A_FEATURE, _BYTES_A_ROW = 64, 128
 """Of sixteen labels: their weights, and where their duals stand."""
@@ -39,12 +40,13 @@ def bytes_at_once(rows: Rows) -> int:
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def solve_svm_together(rows, starts, labels, options, at_once):
+def solve_svm_together(rows, starts, labels, above, options, at_once):
     """Solve every label of ``labels``, ``at_once`` times sixteen of them while a block of rows is in memory.
 
     ``rows`` begin at ``starts`` (n_rows,) int64 of their indices and data; the rest, and what is returned, is as in
     :func:`tailwise.kernels.solvers.svm.solve_svm`. ``options.max_sweeps`` bounds the sweeps over all rows. A label's
-    result depends neither on the others nor on ``at_once``.
+    result depends neither on the others nor on ``at_once``. ``above`` (n_labels,) int32, or nothing, is for sixteen
+    labels at most: where it is not -1, only rows that carry the label of that number belong to the problem.
     """
     n_labels = labels.indptr.shape[0] - 1
     n_rows, n_features = rows.squares.shape[0], rows.features.shape[0]
@@ -58,6 +60,7 @@ def solve_svm_together(rows, starts, labels, options, at_once):
     weights, biases = zero_lanes(n_features * at_once), empty(at_once * LANES, np.float32)
     halves = empty(at_once * n_rows * LANES, np.float32)
     alphas = empty(at_once * n_rows * LANES, np.float32)
+    least = max(LEAST, np.float32(options.prune))
     used = held = 0
     for first in range(0, n_labels, LANES * at_once):
         in_use = min(LANES * at_once, n_labels - first)
@@ -66,18 +69,20 @@ def solve_svm_together(rows, starts, labels, options, at_once):
         _fill(biases, np.float32(options.bias_centre))
         for lane in range(0, in_use, LANES):
             _set_costs(rows, labels, first + lane, min(LANES, in_use - lane), _of(halves, lane // LANES, n_rows))
+        for lane in range(above.shape[0]):
+            if above[lane] >= 0:
+                _leave_rows_out(halves, lane, above[lane])
         _descend(rows, starts, in_use, weights, biases, halves, alphas, options)
         for place in range(in_use):
-            label, group, lane = first + place, place // LANES, place % LANES
-            features, values = grown(features, used, used + n_features), grown(values, used, used + n_features)
-            begin[label], bias[label] = used, biases[place]
-            used = _take(_of(weights, group, n_features), lane, options.prune, features, values, used)
-            count[label] = used - begin[label]
-            positions, signed = grown(positions, held, held + n_rows), grown(signed, held, held + n_rows)
-            first_support[label] = held
-            own = _of(halves, group, n_rows), _of(alphas, group, n_rows)
-            held = _take_support(*own, lane, positions, signed, held)
-            n_support[label] = held - first_support[label]
+            bias[first + place] = biases[place]
+        for place in range(0, in_use, LANES):
+            group, label, n = place // LANES, first + place, min(LANES, in_use - place)
+            own = _of(weights, group, n_features)
+            at = part(begin, label, label + n), part(count, label, label + n)
+            features, values, used = take_lanes(own, own, n, least, features, values, used, *at)
+            own, signs = _of(alphas, group, n_rows), _of(halves, group, n_rows)
+            at = part(first_support, label, label + n), part(n_support, label, label + n)
+            positions, signed, held = take_lanes(own, signs, n, LEAST, positions, signed, held, *at)
     return begin, count, features, values, bias, first_support, n_support, positions, signed
 
 
@@ -123,6 +128,14 @@ def _set_costs(rows, labels, first, in_use, halves):
     for lane in range(in_use):
         for a in range(labels.indptr[first + lane], labels.indptr[first + lane + 1]):
             halves[np.int64(labels.positions[a]) * LANES + lane] = np.float32(0.5) / labels.positive_costs[a]
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _leave_rows_out(halves, lane, above):
+    """A lane without the rows that do not carry the label of another."""
+    for row in range(halves.shape[0] // LANES):
+        if not halves[np.uint64(row * LANES + above)] > 0:
+            halves[np.uint64(row * LANES + lane)] = 0
 
 
 @njit(nogil=True, cache=True, boundscheck=False)

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 
 from tailwise.kernels.arrays import empty, part, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.trees.layout import BITMAP, FULL_FROM, FULL_SCALE, NARROW, PADDING, Chunk, Chunks
 
-__all__ = ["BITMAP", "Chunk", "Chunks", "count_bits", "hash_feature", "pack_chunk"]
+__all__ = ["BITMAP", "Chunk", "Chunks", "hash_feature", "pack_chunk"]
 
 _HASH = np.uint64(2654435769)
 _WORD = np.uint64(0xFFFFFFFF)
 _MOST_BYTES = (1 << 32) - PADDING
-
-
-@intrinsic
-def count_bits(typing_context, word):
-    """How many bits of a uint64 are set, as uint64."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), generate
 
 
 @njit(nogil=True, cache=True, boundscheck=False)

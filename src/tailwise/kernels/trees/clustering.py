@@ -31,16 +31,6 @@ class Centroids(NamedTuple):
     """(nnz,) float32"""
 
 
-@njit(nogil=True, cache=True, boundscheck=False, fastmath=True)
-def dot_rows(rows, direction, out):
-    """``out = rows @ direction`` for a dense vector; overwrites ``out`` (n,) float32, reads the rest."""
-    for i in range(out.shape[0]):
-        total = np.float32(0)
-        for a in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])):
-            total += rows.data[a] * direction[np.uint64(rows.indices[a])]
-        out[i] = total
-
-
 @njit(nogil=True, cache=True, boundscheck=False, fastmath={"contract", "nsz"})
 def unit_centroids(rows, assignment, n_features, n_clusters):
     """The unit-length sums of each cluster's rows: :class:`Centroids`, and the mean cosine of the rows with their own.

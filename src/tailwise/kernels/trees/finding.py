@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from tailwise.kernels.arrays import prefetch
+from tailwise.kernels.bits import count_bits
 from tailwise.kernels.compilation import njit
-from tailwise.kernels.trees.chunks import count_bits, hash_feature
+from tailwise.kernels.trees.chunks import hash_feature
 from tailwise.kernels.trees.layout import BITMAP, NARROW
 
 LOW = np.uint64(0xFFFFFFFF)

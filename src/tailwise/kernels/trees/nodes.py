@@ -6,12 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tailwise.kernels.arrays import empty, part, zeros
+from tailwise.kernels.bits import count_bits
 from tailwise.kernels.compilation import njit
-from tailwise.kernels.sparse.csr import Csr, spread
-
-_FEW = 32
-"""Where more than one in so many of all rows come to a node, to mark them costs less than to sort them: of a root, a
-hundredth."""
 
 
 class Below(NamedTuple):
@@ -34,75 +31,104 @@ class Below(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What a node writes while it is gathered; all -1 before and after."""
+    """What a node writes while it is gathered; as it was afterwards."""
 
+    came: np.ndarray
+    """(n_samples / 64,) uint64: 0"""
     place: np.ndarray
-    """(n_samples,) int32"""
+    """(n_samples,) int32: arbitrary"""
     local: np.ndarray
-    """(n_features,) int32"""
+    """(n_features,) int32: -1"""
 
 
 def scratch_for(n_samples: int, n_features: int) -> Scratch:
     """Scratch that serves any number of nodes, one after the other."""
-    return Scratch(np.full(n_samples, -1, np.int32), np.full(n_features, -1, np.int32))
+    words = np.zeros(-(-n_samples // 64), np.uint64)
+    return Scratch(words, np.empty(n_samples, np.int32), np.full(n_features, -1, np.int32))
 
 
-def gather_node(
-    X: Csr, below: Below, span: tuple[int, int], edges: np.ndarray, visitors: np.ndarray, scratch: Scratch
-) -> tuple[np.ndarray, tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+@njit(nogil=True, cache=True, boundscheck=False)
+def gather_node(X, below, span, edges, visitors, scratch):
     """What :class:`Rows` and :class:`Labels` of a node are made of: ``(its rows, six arrays, four arrays)``.
 
     The rows (int32) are those that carry a label at places ``span[0]:span[1]``, and ``visitors`` (int32, any order),
     each once, ascending; the labels are ``edges`` (int64). Features are numbered in the order in which rows have them,
     so that frequent ones lie together. Where the rows are all of X nothing is copied: the six arrays are empty.
-    ``X`` is a :class:`Csr`; all but ``scratch`` may be read-only. Time: the non-zeros of the rows.
+    ``X`` is a :class:`Csr`; all but ``scratch`` may be read-only. Time: the non-zeros of the rows, and a 64th of all
+    rows.
     """
-    carriers = below.rows[below.indptr[span[0]] : below.indptr[span[1]]]
-    rows = _each_once(np.concatenate((carriers, visitors)), scratch.place)
-    scratch.place[rows] = np.arange(rows.size, dtype=np.int32)
-    labels = _find_carriers(below, edges, rows, scratch.place)
-    scratch.place[rows] = -1
-    return rows, _copy_rows(X, rows[:0] if rows.size == scratch.place.size else rows, below.weights, scratch), labels
+    came, place = scratch.came, scratch.place
+    first, last = below.indptr[span[0]], below.indptr[span[1]]
+    for a in range(first, last):
+        _mark(came, below.rows[a])
+    for visitor in visitors:
+        _mark(came, visitor)
+    rows = empty(min(last - first + visitors.shape[0], place.shape[0]), np.int32)
+    rows = part(rows, 0, _take_marked(came, came.shape[0], rows, 0))
+    for i in range(rows.shape[0]):
+        place[rows[i]] = i
+    labels = _find_carriers(below, edges, rows, place, came)
+    copied = part(rows, 0, 0) if rows.shape[0] == place.shape[0] else rows
+    n, size = copied.shape[0], 0
+    indptr = zeros(n + 1, np.int64)
+    for i in range(n):
+        size += X.indptr[copied[i] + 1] - X.indptr[copied[i]]
+        indptr[i + 1] = size
+    indices, data = empty(size, np.int32), empty(size, np.float32)
+    squares, weights = empty(n, np.float32), empty(n, np.float32)
+    features = empty(min(size, scratch.local.shape[0]), np.int32)
+    n_features = copy_rows(X, copied, scratch.local, indptr, indices, data, squares, features)
+    for i in range(n):
+        weights[i] = below.weights[copied[i]]
+    return rows, (indptr, indices, data, squares, part(features, 0, n_features), weights), labels
 
 
-def _each_once(rows: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """``np.unique(rows)``; ``place`` (n_samples,) is -1 before and after."""
-    if rows.size * _FEW < place.size:
-        return np.unique(rows)
-    place[rows] = 0
-    found = np.flatnonzero(place == 0).astype(rows.dtype)
-    place[found] = -1
-    return found
+@njit(nogil=True, cache=True, boundscheck=False)
+def _mark(words, bit):
+    words[np.uint64(bit) >> np.uint64(6)] |= np.uint64(1) << (np.uint64(bit) & np.uint64(63))
 
 
-def _find_carriers(
-    below: Below, edges: np.ndarray, rows: np.ndarray, place: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+@njit(nogil=True, cache=True, boundscheck=False)
+def _take_marked(words, n_words, taken, n):
+    """Write the bits that are set, ascending, from ``n`` on, and clear them; returns their end."""
+    one = np.uint64(1)
+    for at in range(np.uint64(n_words)):
+        word = words[at]
+        while word:
+            taken[n] = np.uint64(64) * at + count_bits((word - one) & ~word)
+            word &= word - one
+            n += 1
+        words[at] = 0
+    return n
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _find_carriers(below, edges, rows, place, came):
     """``(indptr, positions, costs of positives, costs of negatives)`` of the edges."""
-    start, stop = below.start[edges], below.stop[edges]
-    first, last = below.indptr[start], below.indptr[stop]
-    if (stop - start > 1).any():
-        # A row carries many of the labels that an edge leads to.
-        carriers = [np.unique(place[below.rows[a:b]]) for a, b in zip(first, last, strict=True)]
-        counts = np.array([own.size for own in carriers], np.int64)
-        positions = np.concatenate(carriers)
-    else:
-        counts = last - first
-        positions = place[below.rows[spread(first, counts)[1]]]
-    costs = np.repeat(below.positive_costs[edges], counts)
-    costs *= below.weights[rows[positions]]
-    negative_costs = below.negative_costs[edges].astype(np.float32)
-    return np.append(0, np.cumsum(counts)), positions, costs.astype(np.float32), negative_costs
-
-
-def _copy_rows(X: Csr, rows: np.ndarray, weights: np.ndarray, scratch: Scratch) -> tuple[np.ndarray, ...]:
-    """``(indptr, indices, data, squares, features, weights)`` of some rows of X."""
-    indptr = np.append(0, np.cumsum(X.indptr[rows + 1] - X.indptr[rows]))
-    indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
-    squares = np.empty(rows.size, np.float32)
-    features = np.empty(min(indptr[-1], scratch.local.size), np.int32)
-    n_features = copy_rows(X, rows, scratch.local, indptr, indices, data, squares, features)
-    return indptr, indices, data, squares, features[:n_features].copy(), weights[rows].astype(np.float32)
+    room = 0
+    for edge in edges:
+        room += min(rows.shape[0], below.indptr[below.stop[edge]] - below.indptr[below.start[edge]])
+    indptr = zeros(edges.shape[0] + 1, np.int64)
+    positions, costs = empty(room, np.int32), empty(room, np.float32)
+    negative_costs = empty(edges.shape[0], np.float32)
+    n = 0
+    for number in range(edges.shape[0]):
+        edge, before = edges[number], n
+        carriers = part(below.rows, below.indptr[below.start[edge]], below.indptr[below.stop[edge]])
+        if below.stop[edge] - below.start[edge] == 1:
+            for row in carriers:
+                positions[n] = place[row]
+                n += 1
+        else:
+            # A row carries many of the labels that an edge leads to.
+            for row in carriers:
+                _mark(came, place[row])
+            n = _take_marked(came, (rows.shape[0] + 63) // 64, positions, n)
+        for a in range(before, n):
+            costs[a] = below.positive_costs[edge] * below.weights[rows[positions[a]]]
+        indptr[number + 1] = n
+        negative_costs[number] = below.negative_costs[edge]
+    return indptr, part(positions, 0, n), part(costs, 0, n), negative_costs
 
 
 @njit(nogil=True, cache=True, boundscheck=False)

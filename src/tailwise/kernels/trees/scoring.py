@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tailwise.kernels.arrays import empty, part
+from tailwise.kernels.bits import count_bits
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.solvers.lanes import LANES, sum_lanes
 from tailwise.kernels.solvers.problems import LOGISTIC
-from tailwise.kernels.trees.chunks import count_bits
 from tailwise.kernels.trees.finding import LOW, child_of, find_in_node, find_in_table, spread_node
 from tailwise.kernels.trees.layout import NARROW, PADDING
 

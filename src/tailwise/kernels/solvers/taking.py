@@ -1,0 +1,48 @@
+"""What sixteen labels have found, taken out of their lanes: one pass over the lanes to count, and one to write."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tailwise.kernels.arrays import grown, zeros
+from tailwise.kernels.bits import count_bits
+from tailwise.kernels.compilation import njit
+from tailwise.kernels.solvers.lanes import LANES, large_lanes
+
+LEAST = np.float32(1e-45)
+"""The smallest magnitude there is: all but zeros have it."""
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def take_lanes(lanes, signs, in_use, least, numbers, values, used, begin, count):
+    """Append the entries of magnitude ``least`` > 0 and more of each of the first ``in_use`` lanes.
+
+    ``lanes`` and ``signs`` are (n * 16,) float32; an entry has the magnitude of the one and the sign of the other. Its
+    place among n goes to ``numbers`` (int32), ascending within a lane, and it to ``values`` (float32), from ``used``
+    on; returns both, copied where there was too little room, and their end. Where each lane begins, and how many it
+    has, goes to ``begin`` and ``count`` (in_use,) int64.
+    """
+    one, mask = np.uint64(1), np.uint64((1 << in_use) - 1)
+    at = zeros(LANES, np.int64)
+    for number in range(lanes.shape[0] // LANES):
+        large = large_lanes(lanes, number * LANES, least) & mask
+        while large:
+            at[count_bits((large - one) & ~large)] += 1
+            large &= large - one
+    first = used
+    for lane in range(in_use):
+        begin[lane], count[lane] = first, at[lane]
+        at[lane] = first
+        first += count[lane]
+    numbers, values = grown(numbers, used, first), grown(values, used, first)
+    for number in range(lanes.shape[0] // LANES):
+        large = large_lanes(lanes, number * LANES, least) & mask
+        while large:
+            lane = count_bits((large - one) & ~large)
+            value = abs(lanes[np.uint64(number * LANES) + lane])
+            place = at[lane]
+            numbers[place] = number
+            values[place] = value if signs[np.uint64(number * LANES) + lane] > 0 else -value
+            at[lane] = place + 1
+            large &= large - one
+    return numbers, values, first
