@@ -230,9 +230,9 @@ def train_trees(
             left[tree].remove(part.node)
     if duals is not None:
         _keep_duals(duals, planted, stand, chosen)
-    for one, chunks, trained, nodes, solved_ones in zip(planted, packed, upper, left, chosen, strict=True):
+    for one, own_nodes, trained, nodes, solved_ones in zip(planted, packed, upper, left, chosen, strict=True):
         for node in sorted(nodes):
-            chunks[node] = pack_nodes(one.tree, [trained[node] + _staying(one, node, solved_ones)], n_features)
+            own_nodes[node] = pack_nodes(one.tree, [trained[node] + _staying(one, node, solved_ones)], n_features)
     return join_trees([[own[node] for node in sorted(own)] for own in packed], n_jobs=n_jobs)
 
 
