@@ -104,6 +104,11 @@ def dot_lanes_in_order(weights, indices, data, start, stop, sums):
         sums += data[a] * weights.reshape(-1, 32)[indices[a]]
 
 
+def lanes_from(values, place, least):
+    own = values[place : place + 16]
+    return sum(1 << lane for lane in range(16) if own[lane] != 0 and abs(own[lane]) >= least)
+
+
 def sum_lanes(weights, found, values, n, offsets, sums):
     for c in offsets:
         for pair in found[:n].tolist():

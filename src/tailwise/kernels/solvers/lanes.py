@@ -150,6 +150,25 @@ def add_lanes(typing_context, weights, indices, data, start, stop, steps):
 
 
 @intrinsic
+def lanes_from(typing_context, values, place, least):
+    """Which of ``values[place + lane]`` are not 0 and of magnitude ``least`` or more: bits, uint64.
+
+    ``values`` are contiguous float32, and only read.
+    """
+    signature = types.uint64(values, types.int64, types.float32)
+
+    def generate(context, builder, signature, arguments):
+        first = builder.gep(_pointer(context, builder, signature, arguments, 0), [arguments[1]])
+        lanes = _load(builder, builder.bitcast(first, _FLOATS.as_pointer()))
+        zero, least = _constant(0), _spread(builder, arguments[2])
+        size = builder.select(builder.fcmp_ordered("<", lanes, zero), builder.fneg(lanes), lanes)
+        large = builder.and_(builder.fcmp_ordered(">=", size, least), builder.fcmp_ordered("!=", lanes, zero))
+        return builder.zext(builder.bitcast(large, ir.IntType(LANES)), _INT64)
+
+    return signature, generate
+
+
+@intrinsic
 def sum_lanes(typing_context, weights, found, values, n, offsets, sums):
     """``sums[c + lane] += Σ_j values[v] * weights[p + c + lane]`` over ``j < n``; ``found[j]`` is ``p + 2³² v``.
 

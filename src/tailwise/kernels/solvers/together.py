@@ -181,11 +181,12 @@ def _any(at_work):
 def _ends_of_blocks(rows):
     """Rows ``ends[b]:ends[b + 1]`` are those that begin in block b."""
     n_rows = rows.indptr.shape[0] - 1
-    n_blocks = max(0, rows.indptr[n_rows] - 1) // _BLOCK_VALUES + 1
+    before = rows.indptr[0]
+    n_blocks = max(0, rows.indptr[n_rows] - before - 1) // _BLOCK_VALUES + 1
     ends = np.empty(n_blocks + 1, np.int64)
     row = ends[0] = 0
     for block in range(1, n_blocks):
-        while row < n_rows and rows.indptr[row] < block * _BLOCK_VALUES:
+        while row < n_rows and rows.indptr[row] - before < block * _BLOCK_VALUES:
             row += 1
         ends[block] = row
     ends[n_blocks] = n_rows
