@@ -34,6 +34,7 @@ from tailwise.kernels.solvers.problems import (
     SQUARED_HINGE,
     Labels,
     Options,
+    Several,
     Standing,
     Start,
     Support,
@@ -168,10 +169,12 @@ def standing(draw, problem):
 
 @st.composite
 def with_fresh_rows(draw, problem):
-    """The problem with some rows that come first."""
+    """The problem, one of several, with some rows that come first."""
     rows, labels, state, options = draw(problem)
-    fresh = np.flatnonzero(draw(generators()).random(rows.squares.size) < 0.3).astype(np.int32)
-    return rows, labels, state.support, read_only(fresh), options
+    n_rows, n_labels = rows.squares.size, labels.indptr.size - 1
+    several = frozen(Several(*(np.array(ends) for ends in ([0, n_rows], [0, n_labels], [0], [rows.features.size]))))
+    is_fresh = draw(generators()).random(n_rows) < 0.3
+    return rows, read_only(rows.indptr[:-1]), several, labels, state.support, read_only(is_fresh), options
 
 
 @st.composite
@@ -476,9 +479,9 @@ TWINS = {
         examples=12,
     ),
     resuming_together.resume_svm_together: Twin(
-        lambda rows, labels, support, fresh, options: best_svm(rows, labels, NO_START, options),
+        lambda rows, starts, several, labels, *rest: best_svm(rows, labels, NO_START, rest[-1]),
         with_fresh_rows(standing(problems([SQUARED_HINGE]) | problems([SQUARED_HINGE], centre=0.0))),
-        seen=lambda result, rows, labels, support, fresh, options: objectives(result, rows, labels, options),
+        seen=lambda result, rows, starts, several, labels, *rest: objectives(result, rows, labels, rest[-1]),
         rtol=3e-3,
         atol=1e-3,
         examples=12,

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from tailwise.kernels.arrays import read_only
 from tailwise.kernels.solvers import solve
-from tailwise.kernels.solvers.problems import FarRows, Labels, Options, Support, pack_rows
+from tailwise.kernels.solvers.problems import FarRows, Labels, Options, Several, Support, pack_rows
 from tailwise.kernels.solvers.solve import go_on_together, solve_together
 from tailwise.kernels.sparse.csr import csr_parts
 
@@ -109,19 +110,23 @@ def some_support(support, labels):
     return Support(indptr, *(np.concatenate([own[part] for part in parts]) for own in support[1:]))
 
 
-def test_labels_that_go_on_do_not_see_their_neighbours_nor_where_rows_are(problem):
+def test_labels_that_go_on_do_not_see_their_neighbours(problem):
     X, labels = problem
     rows, fresh = pack_rows(X, 50), np.arange(80, 90)
     stood = solve_together(rows, labels, OPTIONS._replace(max_sweeps=1)).support
     little = OPTIONS._replace(max_sweeps=2)
-    together = go_on_together(rows, labels, stood, fresh, little)
+    together = go_on_alone(rows, labels, stood, fresh, little)
     for label in (0, 15, 16, 39):
-        one = go_on_together(rows, alone(labels, label), some_support(stood, [label]), fresh, little)
+        one = go_on_alone(rows, alone(labels, label), some_support(stood, [label]), fresh, little)
         for ours, theirs in zip(of_label(together, label), of_label(one, 0), strict=True):
             np.testing.assert_array_equal(ours, theirs)
-    far = FarRows(rows, rows.indptr[:-1], 1)
-    for ours, theirs in zip(together[:4], go_on_together(far, labels, stood, fresh, little)[:4], strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+
+
+def go_on_alone(rows, labels, support, fresh, options):
+    """One problem that is not one of several."""
+    several = Several(*(np.array(ends) for ends in ([0, 90], [0, labels.indptr.size - 1], [0], [50])))
+    is_fresh = read_only(np.isin(np.arange(90), fresh))
+    return go_on_together(rows, read_only(rows.indptr[:-1]), several, labels, support, is_fresh, options)
 
 
 def test_without_new_rows_and_sweeps_weights_are_those_of_the_dual(problem):
@@ -129,7 +134,7 @@ def test_without_new_rows_and_sweeps_weights_are_those_of_the_dual(problem):
     X, labels = problem
     rows, nobody = pack_rows(X, 50), np.empty(0, np.int32)
     solved = solve_together(rows, labels, OPTIONS)
-    again = go_on_together(rows, labels, solved.support, nobody, OPTIONS._replace(max_sweeps=0))
+    again = go_on_alone(rows, labels, solved.support, nobody, OPTIONS._replace(max_sweeps=0))
     dense = sparse.csr_array((X.data, X.indices, X.indptr), shape=(90, 50)).toarray()
 
     def weights_of(found, label):
@@ -142,6 +147,6 @@ def test_without_new_rows_and_sweeps_weights_are_those_of_the_dual(problem):
     np.testing.assert_allclose(again.bias, solved.bias, atol=1e-5)
     turned = solved.support.values.copy()
     turned[0] *= -1
-    gone = go_on_together(rows, labels, solved.support._replace(values=turned), nobody, OPTIONS._replace(max_sweeps=0))
+    gone = go_on_alone(rows, labels, solved.support._replace(values=turned), nobody, OPTIONS._replace(max_sweeps=0))
     lost = solved.support.values[0] * dense[solved.support.positions[0]]
     np.testing.assert_allclose(weights_of(gone, 0), weights_of(solved, 0) - lost, atol=1e-5)

@@ -71,7 +71,7 @@ def test_levels_of_narrow_nodes_are_trained_together():
         found.append((rows.squares.size, [] if above is None else above.tolist()))
         return nothing(rows, labels)
 
-    chunks = train_trees(X, X, [Planted(tree, costs, costs)], solve, in_levels=True)
+    chunks = train_trees(X, X, [Planted(tree, costs, costs)], solve, in_levels=True, n_jobs=1)
     levels = [-1, -1, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
     assert found == [(32, levels)] + 8 * [(4, [])] + 16 * [(2, [])]
     np.testing.assert_array_equal(chunks.target, tree.target)

@@ -131,9 +131,10 @@ def test_known_rows_are_visited_once_after_new_ones(make, monkeypatch):
     sweeps = []
     go_on = tree_model.go_on_together
 
-    def watched(rows, labels, stood, fresh, options):
-        sweeps.append((options.max_sweeps, fresh.size))
-        return go_on(rows, labels, stood, fresh, options)
+    def watched(*problems):
+        *_, is_fresh, options = problems
+        sweeps.append((options.max_sweeps, is_fresh.sum()))
+        return go_on(*problems)
 
     monkeypatch.setattr(tree_model, "go_on_together", watched)
     for n_new, expected in ((20, 1), (200, 5)):
@@ -142,3 +143,21 @@ def test_known_rows_are_visited_once_after_new_ones(make, monkeypatch):
         model.update(X[200 : 200 + n_new], Y[200 : 200 + n_new], known=(X[:200], Y[:200]))
         assert {number for number, _ in sweeps} == {expected}
         assert max(fresh for _, fresh in sweeps) == n_new, "the root sees all new rows"
+
+
+def test_nodes_without_a_change_keep_their_bytes_when_features_come():
+    """Bitmaps get words for the new features, which no weight has."""
+    X, Y = make_rows(300, 60, 25)
+    model = Bonsai(n_trees=1, max_leaf=4, random_state=0).fit(X, Y)
+    before = model.chunks_
+    wide = sparse.csr_array(sparse.hstack([X, sparse.csr_array((300, 200))], format="csr"))
+    lone = sparse.csr_array(wide[[0]].multiply(0) + sparse.csr_array(([1.0], ([0], [250])), shape=(1, 260)))
+    label = sparse.csr_array(([1.0], ([0], [3])), shape=(1, 25))
+    model.update(lone, label, known=(X, Y))
+    after = model.chunks_
+    for node in range(before.bits.size):
+        target = before.target[slice(*before.first_edge[node : node + 2])]
+        if ~3 not in target and (target < 0).all():
+            expected = unpack_node(before, node, 60).toarray()
+            np.testing.assert_array_equal(unpack_node(after, node, 260).toarray()[:, :60], expected)
+    assert model.predict_topk(wide, 3).labels.shape == (300, 3)

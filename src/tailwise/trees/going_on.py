@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tailwise.dual_state import DualState, compact
-from tailwise.kernels.solvers.problems import Labels, Support, Weights
-from tailwise.kernels.trees.chunks import Chunks
-from tailwise.trees.structure import LabelTree
-from tailwise.trees.updating import bounds
+from tailwise.kernels.solvers.problems import Support, Weights
 
 
 class GoingOn(NamedTuple):
@@ -27,16 +23,9 @@ class GoingOn(NamedTuple):
         """Where the duals of ``edges`` stood, by numbers of rows."""
         return self.dual.of(self.before[edges])
 
-    def solve(
-        self, problem: Any, labels: Labels, edges: np.ndarray, rows: np.ndarray, solve: Callable[..., Weights]
-    ) -> Weights:
-        """The classifiers of ``edges``, whose ``problem`` has the ``rows``, ascending.
-
-        A new edge goes on from nothing; where all are new they are solved from the start.
-        """
-        if (self.before[edges] < 0).all():
-            return solve(problem, labels)
-        return solve(problem, labels, _local(self.stood(edges), rows), np.flatnonzero(self.is_fresh[rows]))
+    def any_stood(self, edges: np.ndarray) -> bool:
+        """Whether there is anything to go on from: a new edge goes on from nothing beside others, but not alone."""
+        return bool((self.before[edges] >= 0).any())
 
 
 def in_rows_of_all(weights: Weights, rows: np.ndarray, n_rows: int) -> Weights:
@@ -49,25 +38,22 @@ def in_rows_of_all(weights: Weights, rows: np.ndarray, n_rows: int) -> Weights:
     return weights._replace(support=compact(support, n_rows))
 
 
-def _local(support: Support, rows: np.ndarray) -> Support:
-    """By places in ``rows``, without what is not among them."""
-    place = np.minimum(np.searchsorted(rows, support.positions), max(0, rows.size - 1))
-    there = rows[place] == support.positions if rows.size else np.zeros(place.size, bool)
-    indptr = np.append(0, np.cumsum(there))[support.indptr]
-    return Support(indptr, place[there].astype(np.int32), support.values[there])
+def split(weights: Weights, first_edge: np.ndarray) -> list[Weights]:
+    """Those of edges ``first_edge[n] : first_edge[n + 1]``, one after the other."""
+    ends = zip(first_edge[:-1].tolist(), first_edge[1:].tolist(), strict=True)
+    support = weights.support
+    return [
+        Weights(
+            *_some(*weights[:3], first, last),
+            weights.bias[first:last],
+            None if support is None else Support(*_some(*support, first, last)),
+        )
+        for first, last in ends
+    ]
 
 
-def edges_before(home: np.ndarray, chunks: Chunks, tree: int, new: LabelTree) -> np.ndarray:
-    """For each edge of ``new``, which ``tree`` has become, the edge of ``chunks`` that it was, -1 for none: int64.
-
-    ``home`` is what :func:`tailwise.trees.updating.homes_of_labels` says. Edges between nodes are known again where no
-    node has gone.
-    """
-    root, first, last = bounds(chunks, tree)
-    target = chunks.target[first:last]
-    before = np.full(new.target.size, -1, np.int64)
-    before[new.target < 0] = home[~new.target[new.target < 0]]
-    was, now = np.flatnonzero(target >= 0), np.flatnonzero(new.target >= 0)
-    if np.array_equal(target[was] - root, new.target[now]):
-        before[now] = first + was
-    return before
+def _some(
+    indptr: np.ndarray, places: np.ndarray, values: np.ndarray, first: int, last: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    begin, end = indptr[first], indptr[last]
+    return indptr[first : last + 1] - begin, places[begin:end], values[begin:end]

@@ -20,6 +20,7 @@ from tailwise.kernels.solvers.problems import (
     Labels,
     Options,
     Rows,
+    Several,
     Support,
     Weights,
 )
@@ -39,11 +40,11 @@ from tailwise.rows import AS_THEY_ARE, UNIT_LENGTH, RowView, few_rows, unit_rows
 from tailwise.trees import old_folders
 from tailwise.trees.checks import check_chunks
 from tailwise.trees.explaining import path_to, unpack_labels, unpack_node
-from tailwise.trees.going_on import GoingOn, edges_before
+from tailwise.trees.going_on import GoingOn
 from tailwise.trees.searching import find_labels, find_visitors
 from tailwise.trees.structure import LabelTree, tree_from_user
 from tailwise.trees.training import Planted, train_trees
-from tailwise.trees.updating import Leaves, homes_of_labels, neighbours, regrow
+from tailwise.trees.updating import Kept, edges_before, homes_of_labels, neighbours, regrow
 from tailwise.trees.weighting import leaf_costs
 from tailwise.validation import as_rng, check_number, label_counts
 
@@ -155,6 +156,7 @@ class LabelTreeModel(XMCModel):
     def _update(self, change: Change) -> int:
         n_labels, n_trees = change.Y.shape[1], self.chunks_.roots.size
         dual = self.dual_ if self.dual_ is not None and self.dual_.n_rows == change.n_known else None
+        n_rows, fresh = change.Y.shape[0], change.fresh
         solved = solved_rows(self.solved_rows_, change)
         again = labels_to_solve(change, solved) if dual is None else change.touched
         homes = [homes_of_labels(self.chunks_, tree, n_labels) for tree in range(n_trees)]
@@ -163,18 +165,20 @@ class LabelTreeModel(XMCModel):
         trees = [regrow(self.chunks_, tree, beside, self.label_counts_) for tree in range(n_trees)]
         chosen = np.zeros(n_labels, bool)
         chosen[again] = True
-        old = [Leaves(self.chunks_, home, chosen | (home < 0)) for home in homes]
-        weight, fresh, going = np.ones(change.Y.shape[0]), None, []
+        old = []
+        for number, (home, tree) in enumerate(zip(homes, trees, strict=True)):
+            before, at_label = edges_before(home, self.chunks_, number, tree), tree.target < 0
+            stays = at_label & ~chosen[~np.minimum(tree.target, -1)]
+            old.append(Kept(self.chunks_, before, stays & (before >= 0)))
+        weight, going = np.ones(n_rows), []
         if dual is not None:
-            fresh = change.fresh
-            is_fresh = np.zeros(change.Y.shape[0], bool)
+            is_fresh = np.zeros(n_rows, bool)
             is_fresh[fresh] = True
-            pairs = enumerate(zip(homes, trees, strict=True))
-            before = (edges_before(home, self.chunks_, number, tree) for number, (home, tree) in pairs)
-            going = [GoingOn(dual, edges, is_fresh) for edges in before]
-        self.chunks_, self.dual_ = self._train(change.X, change.Y, weight, trees, old, going, fresh, change.n_known)
+            going = [GoingOn(dual, own.before, is_fresh) for own in old]
+        looking = None if dual is None else fresh
+        self.chunks_, self.dual_ = self._train(change.X, change.Y, weight, trees, old, going, looking, change.n_known)
         if dual is None:
-            solved[again] = change.Y.shape[0]
+            solved[again] = n_rows
             self.solved_rows_ = solved
         return again.size
 
@@ -184,7 +188,7 @@ class LabelTreeModel(XMCModel):
         Y: sparse.csr_array,
         weight: np.ndarray,
         trees: list[LabelTree],
-        old: Sequence[Leaves | None],
+        old: Sequence[Kept | None],
         going: Sequence[GoingOn | None] = (),
         fresh: np.ndarray | None = None,
         n_known: int = 0,
@@ -214,18 +218,15 @@ class LabelTreeModel(XMCModel):
 
         little = options._replace(max_sweeps=rounds_to_go(0 if fresh is None else fresh.size, n_known))
 
-        def solve(
-            rows: Rows | FarRows,
-            labels: Labels,
-            stood: Support | None = None,
-            new: np.ndarray | None = None,
-            above: np.ndarray | None = None,
-        ) -> Weights:
-            if stood is not None and new is not None:
-                return go_on_together(rows, labels, stood, new, little)
+        def solve(rows: Rows | FarRows, labels: Labels, above: np.ndarray | None = None) -> Weights:
             if self.loss == "logistic":
                 return solve_block(rows, labels, options)
             return solve_together(rows, labels, options, above)
+
+        def go_on(
+            rows: Rows, starts: np.ndarray, several: Several, labels: Labels, stood: Support, is_fresh: np.ndarray
+        ) -> Weights:
+            return go_on_together(rows, starts, several, labels, stood, is_fresh, little)
 
         n_edges = sum(tree.target.size for tree in trees)
         duals = DualStore(X.shape[0], n_edges) if n_edges <= _MOST_DUALS else None
@@ -238,6 +239,7 @@ class LabelTreeModel(XMCModel):
             visit=visit if self.negatives == "beam" else None,
             duals=duals,
             in_levels=self.loss != "logistic" and not going,
+            go_on=go_on,
             n_jobs=self.n_jobs,
             description=f"Training {type(self).__name__}",
         )

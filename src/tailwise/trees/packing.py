@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.problems import Weights
 from tailwise.kernels.sparse.csr import spread
-from tailwise.kernels.trees.chunks import Chunks, pack_chunk
+from tailwise.kernels.trees.chunks import BITMAP, Chunk, Chunks, pack_chunk
 from tailwise.parallel import map_blocks
 from tailwise.runs import room
 from tailwise.trees.structure import LabelTree
 
 _STARTS = ("first_edge", "first_word", "first_bucket", "first_feature", "first_run", "first_weight")
+_FIRST = {
+    "bias": "first_edge",
+    "scale": "first_edge",
+    "words": "first_word",
+    "ranks": "first_word",
+    "directory": "first_bucket",
+    "features": "first_feature",
+    "runs": "first_run",
+    "weights": "first_weight",
+}
+"""What says where the part of a node begins."""
 _ARRAYS = {
     "bias": np.float32,
     "scale": np.float32,
@@ -48,11 +59,22 @@ def by_nodes(tree: LabelTree, edges: np.ndarray, weights: Weights) -> Iterator[t
         first = last
 
 
-def pack_nodes(tree: LabelTree, nodes: Iterable[list[Trained]], n_features: int) -> Chunks:
+class Copied(NamedTuple):
+    """A node that is packed already."""
+
+    edges: np.ndarray
+    bias: np.ndarray
+    chunk: Chunk
+
+
+def pack_nodes(tree: LabelTree, nodes: Iterable[list[Trained] | Copied], n_features: int) -> Chunks:
     """The chunks of some nodes of ``tree``: of each the classifiers of all its edges, or of some, in any order."""
     scratch = np.zeros((2, n_features), np.int64)
     packed: list[tuple[Any, ...]] = []
     for parts in nodes:
+        if isinstance(parts, Copied):
+            packed.append((parts.edges, parts.bias, *parts.chunk))
+            continue
         own, weights = _in_order(parts)
         packed.append((own, weights.bias, *pack_chunk(weights._replace(support=None), scratch)))
     columns: list[list[Any]] = [list(column) for column in zip(*packed, strict=True)]
@@ -77,6 +99,21 @@ def pack_nodes(tree: LabelTree, nodes: Iterable[list[Trained]], n_features: int)
         first_weight=_starts(entries),
         weights=np.concatenate(entries),
     )
+
+
+def chunk_of(chunks: Chunks, node: int, n_features: int) -> Chunk:
+    """A node as it is packed, of rows that may have got more features since."""
+    parts = {
+        name: getattr(chunks, name)[slice(*getattr(chunks, first)[node : node + 2])]
+        for name, first in _FIRST.items()
+        if name != "bias"
+    }
+    words, ranks, bits = parts["words"], parts["ranks"], int(chunks.bits[node])
+    more = -(-n_features // 64) - words.size
+    if bits == BITMAP and more > 0:
+        n_places = int(ranks[-1]) + int(words[-1]).bit_count()
+        parts["words"], parts["ranks"] = np.pad(words, (0, more)), np.pad(ranks, (0, more), constant_values=n_places)
+    return Chunk(bits=bits, **parts)
 
 
 def bare_nodes(n: int) -> Chunks:

@@ -14,11 +14,12 @@ import numpy as np
 from scipy import sparse
 
 from tailwise.dual_state import DualStore
-from tailwise.kernels.arrays import frozen
+from tailwise.kernels.arrays import frozen, read_only
 from tailwise.kernels.solvers.problems import Labels, Rows, Support, Weights, pack_rows
 from tailwise.kernels.sparse.csr import Csr, csr_parts
 from tailwise.kernels.trees.chunks import Chunks
-from tailwise.kernels.trees.nodes import Below, gather_node, scratch_for
+from tailwise.kernels.trees.nodes import Below, Scratch, gather_node, scratch_for
+from tailwise.kernels.trees.standing import gather_nodes
 from tailwise.memory import LARGE, memory_apart
 from tailwise.parallel import count_jobs, map_shards
 from tailwise.runs import kept
@@ -33,13 +34,13 @@ from tailwise.trees.blocks import (
     size_of,
     upper_parts,
 )
-from tailwise.trees.going_on import GoingOn, in_rows_of_all
-from tailwise.trees.packing import Trained, bare_nodes, by_nodes, join_trees, pack_nodes
+from tailwise.trees.going_on import GoingOn, in_rows_of_all, split
+from tailwise.trees.packing import Copied, Trained, bare_nodes, by_nodes, join_trees, pack_nodes
 from tailwise.trees.structure import LabelTree
-from tailwise.trees.updating import Leaves
+from tailwise.trees.updating import Kept
 
 Solve = Callable[..., Weights]
-"""Of rows and labels, and where an update goes on or edges are of several levels."""
+"""Of rows and labels, and where edges are of several levels; or of what :func:`gather_nodes` finds and new rows."""
 Visit = Callable[[list[Chunks]], list[sparse.csr_array]]
 
 _LEAST_EDGES = 16
@@ -57,8 +58,8 @@ class Planted(NamedTuple):
     """(n_edges,): C of the positives of each edge"""
     negative_costs: np.ndarray
     """(n_edges,): C of its negatives"""
-    old: Leaves | None = None
-    """edges to labels that stay as they are"""
+    old: Kept | None = None
+    """edges that stay as they are"""
     going_on: GoingOn | None = None
     """how edges go on from where their duals stood; None where all are solved from the start"""
 
@@ -73,6 +74,7 @@ def train_trees(
     visit: Visit | None = None,
     duals: DualStore | None = None,
     in_levels: bool = False,
+    go_on: Solve | None = None,
     n_jobs: int | None = None,
     description: str = "",
 ) -> Chunks:
@@ -105,32 +107,52 @@ def train_trees(
     def whole() -> Rows:
         return pack_rows(all_rows, n_features, weights=counted)
 
+    def span_of(part: Part) -> tuple[int, int]:
+        first, last = trees[part.tree].edges(part.node)
+        return int(below[part.tree].start[first]), int(below[part.tree].stop[last - 1])
+
+    def came_to(part: Part) -> np.ndarray:
+        return _NOBODY if visitors is None else _visitors_of(visitors[part.tree], part.node)
+
     def train_parts(block: Block) -> list[Weights]:
         scratch = scratch_for(X.shape[0], n_features)
-        solved = []
-        for part in block:
-            first, last = trees[part.tree].edges(part.node)
-            span = (int(below[part.tree].start[first]), int(below[part.tree].stop[last - 1]))
-            came = _NOBODY if visitors is None else _visitors_of(visitors[part.tree], part.node)
-            going = planted[part.tree].going_on
-            if going is not None and visitors is not None:
-                came = np.concatenate([came, going.stood(part.edges).positions])
-            here, rows, labels = gather_node(gathered, below[part.tree], span, part.edges, came, scratch)
-            if memory is not None:
-                problem = pack_rows(all_rows, n_features, here, counted[here], memory)
-            else:
-                problem = whole() if here.size == X.shape[0] else frozen(Rows(*rows))
-            if going is None:
-                levels = {} if part.above is None else {"above": part.above}
-                found = solve(problem, Labels(*labels), **levels)
-            else:
-                found = going.solve(problem, Labels(*labels), part.edges, here, solve)
-            solved.append(found._replace(support=None) if duals is None else in_rows_of_all(found, here, X.shape[0]))
-        return solved
+        going = planted[block[0].tree].going_on if block else None
+        standing = [part for part in block if going is not None and going.any_stood(part.edges)]
+        gone_on = dict(zip((part.node for part in standing), go_on_with(standing, scratch), strict=True))
+        return [gone_on[part.node] if part.node in gone_on else train_part(part, scratch) for part in block]
+
+    def train_part(part: Part, scratch: Scratch) -> Weights:
+        here, rows, labels = gather_node(gathered, below[part.tree], span_of(part), part.edges, came_to(part), scratch)
+        if memory is not None:
+            problem = pack_rows(all_rows, n_features, here, counted[here], memory)
+        else:
+            problem = whole() if here.size == X.shape[0] else frozen(Rows(*rows))
+        levels = {} if part.above is None else {"above": part.above}
+        found = solve(problem, Labels(*labels), **levels)
+        return found._replace(support=None) if duals is None else in_rows_of_all(found, here, X.shape[0])
+
+    def go_on_with(parts: list[Part], scratch: Scratch) -> list[Weights]:
+        """Of one tree."""
+        if not parts:
+            return []
+        going, edges = planted[parts[0].tree].going_on, [part.edges for part in parts]
+        assert going is not None and go_on is not None
+        here, rows, starts, several, labels, stood = gather_nodes(
+            all_rows,
+            whole().squares,
+            below[parts[0].tree],
+            np.array([span_of(part) for part in parts]),
+            edges,
+            None if visitors is None else [came_to(part) for part in parts],
+            going.stood(np.concatenate(edges)),
+            scratch,
+        )
+        found = go_on(rows, starts, several, labels, stood, read_only(going.is_fresh[here]))
+        return split(in_rows_of_all(found, here, X.shape[0]), several.first_label)
 
     def finish(part: Part, weights: Weights) -> tuple[Chunks, Support | None] | Weights:
         """The node with its edges to nodes; the weights alone where others have the rest of its edges to labels."""
-        own = [(part.edges, weights), *_staying(planted[part.tree], part.node, chosen[part.tree])]
+        own = [(part.edges, weights), *_staying(planted[part.tree], part.node)]
         if sum(edges.size for edges, _ in own) < n_labels_of[part.tree][part.node]:
             return weights
         node = pack_nodes(trees[part.tree], [upper[part.tree][part.node] + own], n_features)
@@ -145,11 +167,14 @@ def train_trees(
             return [finish(part, weights) for part, weights in zip(block, train_parts(block), strict=True)]
         some = [part for part in block if part.edges.size]
         solved = dict(zip((part.node for part in some), train_parts(some), strict=True))
-        nodes = ([(part.edges, solved[part.node])] if part.edges.size else [] for part in block)
-        stays = (_staying(planted[tree], part.node, chosen[tree]) for part in block)
-        every = (own + kept for own, kept in zip(nodes, stays, strict=True))
         supports = [solved[part.node].support for part in some]
-        return pack_nodes(trees[tree], every, n_features), supports if duals is not None else []
+
+        def classifiers(part: Part) -> list[Trained] | Copied:
+            if part.edges.size:
+                return [(part.edges, solved[part.node]), *_staying(planted[tree], part.node)]
+            return _unchanged(planted[tree], part.node, n_features) or _staying(planted[tree], part.node)
+
+        return pack_nodes(trees[tree], map(classifiers, block), n_features), supports if duals is not None else []
 
     def train(function: Callable[[Block], Any], blocks: list[Block], what: str) -> list[Any]:
         return map_shards(
@@ -162,6 +187,7 @@ def train_trees(
 
     n_labels_of = [tree.labels_of_nodes() for tree in trees]
     is_leaf = [own == np.diff(tree.first_edge) for tree, own in zip(trees, n_labels_of, strict=True)]
+    chosen = [_chosen(one) for one in planted]
     upper_blocks = cut_parts(
         [
             part
@@ -195,7 +221,6 @@ def train_trees(
             del trained[node]
     if visit is not None:
         visitors = visit([_upper_chunks(tree, own, n_jobs) for tree, own in zip(trees, packed, strict=True)])
-    chosen = [_chosen(one) for one in planted]
     leaf_blocks = cut_parts(
         [
             part
@@ -205,7 +230,7 @@ def train_trees(
                 one.tree,
                 below[number],
                 is_leaf[number],
-                chosen[number],
+                chosen[number] & (one.tree.target < 0),
                 None if visitors is None else visitors[number],
             )
         ],
@@ -229,10 +254,10 @@ def train_trees(
             stand[tree].append((part.edges, support))
             left[tree].remove(part.node)
     if duals is not None:
-        _keep_duals(duals, planted, stand, chosen)
-    for one, own_nodes, trained, nodes, solved_ones in zip(planted, packed, upper, left, chosen, strict=True):
+        _keep_duals(duals, planted, stand)
+    for one, own_nodes, trained, nodes in zip(planted, packed, upper, left, strict=True):
         for node in sorted(nodes):
-            own_nodes[node] = pack_nodes(one.tree, [trained[node] + _staying(one, node, solved_ones)], n_features)
+            own_nodes[node] = pack_nodes(one.tree, [trained[node] + _staying(one, node)], n_features)
     return join_trees([[own[node] for node in sorted(own)] for own in packed], n_jobs=n_jobs)
 
 
@@ -260,35 +285,37 @@ def _visitors_of(visitors: sparse.csr_array, node: int) -> np.ndarray:
 
 
 def _chosen(one: Planted) -> np.ndarray:
-    """(n_edges,) bool: the edges to labels that are solved."""
-    at_label = one.tree.target < 0
-    return at_label if one.old is None else at_label & one.old.again[~np.minimum(one.tree.target, -1)]
+    """(n_edges,) bool: the edges that are solved."""
+    return np.ones(one.tree.target.size, bool) if one.old is None else ~one.old.stays
 
 
 def _keep_duals(
     duals: DualStore,
     planted: list[Planted],
     stand: list[list[tuple[np.ndarray, Support | None]]],
-    chosen: list[np.ndarray],
 ) -> None:
-    """Where the dual of every edge stands; those of labels that were not solved stand where they stood."""
+    """Where the dual of every edge stands; those that were not solved stand where they stood."""
     shift = 0
-    for one, solved, own_chosen in zip(planted, stand, chosen, strict=True):
+    for one, solved in zip(planted, stand, strict=True):
         for edges, support in solved:
             duals.add(shift + edges, support)
-        stays = np.flatnonzero((one.tree.target < 0) & ~own_chosen)
+        stays = np.flatnonzero(~_chosen(one))
         if stays.size:
             duals.add(shift + stays, None if one.going_on is None else one.going_on.stood(stays))
         shift += one.tree.target.size
 
 
-def _staying(one: Planted, node: int, chosen: np.ndarray) -> list[Trained]:
+def _staying(one: Planted, node: int) -> list[Trained]:
     """The node's edges to labels that stay as they are."""
     if one.old is None:
         return []
     first, last = one.tree.edges(node)
-    edges = first + np.flatnonzero((one.tree.target[first:last] < 0) & ~chosen[first:last])
-    return [(edges[place], weights) for place, weights in one.old.kept(~one.tree.target[edges])]
+    return list(one.old.weights(first + np.flatnonzero(one.old.stays[first:last])))
+
+
+def _unchanged(one: Planted, node: int, n_features: int) -> Copied | None:
+    """The node as it was, if it has not changed."""
+    return None if one.old is None else one.old.whole(np.arange(*one.tree.edges(node)), n_features)
 
 
 def _upper_chunks(tree: LabelTree, packed: dict[int, Chunks], n_jobs: int | None) -> Chunks:

@@ -12,27 +12,53 @@ from tailwise.kernels.solvers.problems import Weights
 from tailwise.kernels.trees.chunks import Chunks
 from tailwise.scoring import predict_topk_linear
 from tailwise.trees.explaining import unpack_children
+from tailwise.trees.packing import Copied, chunk_of
 from tailwise.trees.representation import represent_labels
 from tailwise.trees.structure import LabelTree, prune, tree_from_nested
 
 
-class Leaves(NamedTuple):
-    """The classifiers of one tree's labels, and which of them to keep."""
+class Kept(NamedTuple):
+    """The classifiers of a tree before an update, and which of them stay as they are."""
 
     chunks: Chunks
-    home: np.ndarray
-    """(n_labels,) int64: the edge of each label, -1 for none"""
-    again: np.ndarray
-    """(n_labels,) bool: labels to solve again; the others stay as they are"""
+    before: np.ndarray
+    """(n_edges,) int64: what :func:`edges_before` says"""
+    stays: np.ndarray
+    """(n_edges,) bool: edges that stay as they are; the others are solved"""
 
-    def kept(self, labels: np.ndarray) -> Iterator[tuple[np.ndarray, Weights]]:
-        """What ``labels`` have had, those of one node after the other: their places in ``labels``, and weights."""
-        chunks, edges = self.chunks, self.home[labels]
-        node_of = np.searchsorted(chunks.first_edge, edges, side="right") - 1
+    def weights(self, edges: np.ndarray) -> Iterator[tuple[np.ndarray, Weights]]:
+        """What ``edges`` have had, those of one node after the other."""
+        chunks, old = self.chunks, self.before[edges]
+        node_of = np.searchsorted(chunks.first_edge, old, side="right") - 1
         for node in np.unique(node_of).tolist():
             place = np.flatnonzero(node_of == node)
-            children = edges[place] - chunks.first_edge[node]
-            yield place, Weights(*unpack_children(chunks, node, children), chunks.bias[edges[place]])
+            children = old[place] - chunks.first_edge[node]
+            yield edges[place], Weights(*unpack_children(chunks, node, children), chunks.bias[old[place]])
+
+    def whole(self, edges: np.ndarray, n_features: int) -> Copied | None:
+        """The node that ``edges``, all of one node, have been and stay; None where anything about it has changed."""
+        chunks, old = self.chunks, self.before[edges]
+        if not edges.size or not self.stays[edges].all():
+            return None
+        node = int(np.searchsorted(chunks.first_edge, old[0], side="right")) - 1
+        if not np.array_equal(old, np.arange(*chunks.first_edge[node : node + 2])):
+            return None
+        return Copied(edges, chunks.bias[old], chunk_of(chunks, node, n_features))
+
+
+def edges_before(home: np.ndarray, chunks: Chunks, tree: int, new: LabelTree) -> np.ndarray:
+    """For each edge of ``new``, which ``tree`` has become, the edge of ``chunks`` that it was, -1 for none: int64.
+
+    ``home`` is what :func:`homes_of_labels` says. Edges between nodes are known again where no node has gone.
+    """
+    root, first, last = bounds(chunks, tree)
+    target = chunks.target[first:last]
+    before = np.full(new.target.size, -1, np.int64)
+    before[new.target < 0] = home[~new.target[new.target < 0]]
+    was, now = np.flatnonzero(target >= 0), np.flatnonzero(new.target >= 0)
+    if np.array_equal(target[was] - root, new.target[now]):
+        before[now] = first + was
+    return before
 
 
 def homes_of_labels(chunks: Chunks, tree: int, n_labels: int) -> np.ndarray:

@@ -82,6 +82,19 @@ class Support(NamedTuple):
     """(nnz,) float32: α z"""
 
 
+class Several(NamedTuple):
+    """Problems that lie one after the other: which rows, labels and features each has."""
+
+    first_row: np.ndarray
+    """(n + 1,) int64"""
+    first_label: np.ndarray
+    """(n + 1,) int64"""
+    first_feature: np.ndarray
+    """(n,) int64 into ``Rows.features``"""
+    last_feature: np.ndarray
+    """(n,) int64: the first one after them; problems may share features"""
+
+
 class Standing(NamedTuple):
     """Where to go on: the support vectors of each label."""
 

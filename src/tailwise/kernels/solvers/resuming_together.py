@@ -8,65 +8,91 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.arrays import empty, grown, zeros
+from tailwise.kernels.arrays import empty, part, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, add_lanes, zero_lanes
-from tailwise.kernels.solvers.together import _descend, _fill, _set_costs, _take, _take_support, _visit
+from tailwise.kernels.solvers.problems import Rows
+from tailwise.kernels.solvers.taking import LEAST, take_lanes
+from tailwise.kernels.solvers.together import _descend, _fill, _set_costs, _visit
 
 _FRESH_SWEEPS = 2
 """Over new rows alone: with one the sweep over all rows finds them too far off, and a third gains nothing."""
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def resume_svm_together(rows, labels, support, fresh, options):
+def resume_svm_together(rows, starts, several, labels, support, is_fresh, options):
     """Go on with every label of ``labels``; returns what :func:`tailwise.kernels.solvers.svm.solve_svm` returns.
 
-    ``support`` (:class:`Support`) is where the dual of each label stood, nothing for a new one; a row that has changed
-    sides begins with α = 0. ``fresh`` (n,) int32 are the new rows, ascending. ``options.max_sweeps`` bounds the sweeps
-    over all rows. Inputs are only read; a label's result does not depend on the others.
+    ``several`` (:class:`Several`) says which ``rows``, labels and features each of the problems has, and ``starts``
+    (n_rows,) int64 where a row begins in indices and data. Positions are among the rows of a problem, those that are
+    returned among all; features are those of X. ``support`` (:class:`Support`) is where the dual of each label stood,
+    nothing for a new one; a row that has changed sides begins with α = 0, and one at a negative position is none.
+    ``is_fresh`` (n_rows,) bool are the new rows. ``options.max_sweeps`` bounds the sweeps over all rows. Inputs are
+    only read; a label's result does not depend on the others.
     """
-    n_labels = labels.indptr.shape[0] - 1
-    n_rows, n_features = rows.squares.shape[0], rows.features.shape[0]
-    starts = rows.indptr[:-1]
+    n_labels, n_problems = labels.indptr.shape[0] - 1, several.first_feature.shape[0]
+    most_rows = most_features = 0
+    for problem in range(n_problems):
+        most_rows = max(most_rows, several.first_row[problem + 1] - several.first_row[problem])
+        most_features = max(most_features, several.last_feature[problem] - several.first_feature[problem])
     begin, count = zeros(n_labels, np.int64), zeros(n_labels, np.int64)
     bias = empty(n_labels, np.float32)
-    features, values = empty(n_features, np.int32), empty(n_features, np.float32)
+    features, values = empty(most_features, np.int32), empty(most_features, np.float32)
     first_support, n_support = zeros(n_labels, np.int64), zeros(n_labels, np.int64)
-    positions, signed = empty(n_rows, np.int32), empty(n_rows, np.float32)
-    weights, biases = zero_lanes(n_features), empty(LANES, np.float32)
-    halves, alphas = empty(n_rows * LANES, np.float32), empty(n_rows * LANES, np.float32)
+    positions, signed = empty(most_rows, np.int32), empty(most_rows, np.float32)
+    all_weights, biases = zero_lanes(most_features), empty(LANES, np.float32)
+    all_halves, all_alphas = empty(most_rows * LANES, np.float32), empty(most_rows * LANES, np.float32)
+    order, least = empty(most_rows, np.int32), max(LEAST, np.float32(options.prune))
     used = held = 0
-    for first in range(0, n_labels, LANES):
-        in_use = min(LANES, n_labels - first)
-        _fill(weights, 0)
-        _fill(alphas, 0)
-        _fill(biases, options.bias_centre)
-        _set_costs(rows, labels, first, in_use, halves)
-        _restore(rows, support, first, in_use, weights, biases, halves, alphas, options)
-        _visit_fresh(rows, starts, fresh, in_use, weights, biases, halves, alphas, options)
-        _descend(rows, starts, in_use, weights, biases, halves, alphas, options)
-        for lane in range(in_use):
-            label = first + lane
-            features, values = grown(features, used, used + n_features), grown(values, used, used + n_features)
-            begin[label], bias[label] = used, biases[lane]
-            used = _take(weights, lane, options.prune, features, values, used)
-            count[label] = used - begin[label]
-            positions, signed = grown(positions, held, held + n_rows), grown(signed, held, held + n_rows)
-            first_support[label] = held
-            held = _take_support(halves, alphas, lane, positions, signed, held)
-            n_support[label] = held - first_support[label]
+    for problem in range(n_problems):
+        first_row, last_row = several.first_row[problem], several.first_row[problem + 1]
+        n_rows = last_row - first_row
+        own_features = part(rows.features, several.first_feature[problem], several.last_feature[problem])
+        own = Rows(
+            part(rows.indptr, first_row, last_row + 1),
+            rows.indices,
+            rows.data,
+            part(rows.squares, first_row, last_row),
+            own_features,
+            part(rows.weights, first_row, last_row),
+        )
+        own_starts = part(starts, first_row, last_row)
+        weights = part(all_weights, 0, own_features.shape[0] * LANES)
+        halves, alphas = part(all_halves, 0, n_rows * LANES), part(all_alphas, 0, n_rows * LANES)
+        last_label = several.first_label[problem + 1]
+        for first in range(several.first_label[problem], last_label, LANES):
+            in_use = min(LANES, last_label - first)
+            _fill(weights, 0)
+            _fill(alphas, 0)
+            _fill(biases, options.bias_centre)
+            _set_costs(own, labels, first, in_use, halves)
+            _restore(own, own_starts, support, first, in_use, weights, biases, halves, alphas, options)
+            n_fresh = _fresh_rows(is_fresh, first_row, last_row, order)
+            _visit_fresh(own, own_starts, part(order, 0, n_fresh), in_use, weights, biases, (halves, alphas), options)
+            _descend(own, own_starts, in_use, weights, biases, halves, alphas, options)
+            for lane in range(in_use):
+                bias[first + lane] = biases[lane]
+            before = used, held
+            at = part(begin, first, first + in_use), part(count, first, first + in_use)
+            features, values, used = take_lanes(weights, weights, in_use, least, features, values, used, *at)
+            at = part(first_support, first, first + in_use), part(n_support, first, first + in_use)
+            positions, signed, held = take_lanes(alphas, halves, in_use, LEAST, positions, signed, held, *at)
+            for n in range(before[0], used):
+                features[n] = own_features[features[n]]
+            for n in range(before[1], held):
+                positions[n] += first_row
     return begin, count, features, values, bias, first_support, n_support, positions, signed
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _restore(rows, support, first, in_use, weights, biases, halves, alphas, options):
+def _restore(rows, starts, support, first, in_use, weights, biases, halves, alphas, options):
     """The α of support vectors that are on the same side as before, and weights and biases that belong to them."""
     scale_squared = np.float32(options.bias_scale * options.bias_scale)
     for lane in range(in_use):
         for a in range(support.indptr[first + lane], support.indptr[first + lane + 1]):
             at, value = np.int64(support.positions[a]) * LANES + lane, support.values[a]
-            if value * halves[at] > 0:
+            if at >= 0 and value * halves[at] > 0:
                 alphas[at] = abs(value)
                 biases[lane] += scale_squared * value
     steps = empty(LANES, np.float32)
@@ -77,16 +103,28 @@ def _restore(rows, support, first, in_use, weights, biases, halves, alphas, opti
             total += alphas[at]
             steps[lane] = alphas[at] if halves[at] > 0 else -alphas[at]
         if total > 0:
-            add_lanes(weights, rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1], steps)
+            start = starts[row]
+            stop = start + rows.indptr[row + 1] - rows.indptr[row]
+            add_lanes(weights, rows.indices, rows.data, start, stop, steps)
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _visit_fresh(rows, starts, fresh, in_use, weights, biases, halves, alphas, options):
+def _fresh_rows(is_fresh, first, last, order):
+    """Into ``order`` the new ones of rows ``first:last``, by their numbers among these; returns how many."""
+    n_fresh = 0
+    for row in range(first, last):
+        order[n_fresh] = row - first
+        n_fresh += is_fresh[row]
+    return n_fresh
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _visit_fresh(rows, starts, order, in_use, weights, biases, halves_and_alphas, options):
     """Visit the new rows, in another order each time; nobody asks for the extremes of their gradients."""
     at_work, extremes = zeros(LANES, np.float32), zeros(2 * LANES, np.float32)
     for lane in range(in_use):
         at_work[lane] = 1
-    order, state = fresh.copy(), shuffle_state(options.seed)
+    state = shuffle_state(options.seed)
     for _ in range(_FRESH_SWEEPS):
         state = shuffle(order, order.shape[0], state)
-        _visit(rows, starts, order, weights, biases, (halves, alphas), at_work, extremes, options)
+        _visit(rows, starts, order, weights, biases, halves_and_alphas, at_work, extremes, options)

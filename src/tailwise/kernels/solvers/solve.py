@@ -16,6 +16,7 @@ from tailwise.kernels.solvers.problems import (
     Labels,
     Options,
     Rows,
+    Several,
     Standing,
     Start,
     Support,
@@ -150,13 +151,33 @@ def solve_together(
 
 
 def go_on_together(
-    rows: Rows | FarRows, labels: Labels, support: Support, fresh: np.ndarray, options: Options = DEFAULTS
+    rows: Rows,
+    starts: np.ndarray,
+    several: Several,
+    labels: Labels,
+    support: Support,
+    is_fresh: np.ndarray,
+    options: Options = DEFAULTS,
 ) -> Weights:
-    """As :func:`solve_together` from where the dual of each label stood; ``fresh`` (n,) says which rows are new."""
-    near = rows.near() if isinstance(rows, FarRows) else rows
-    fresh = read_only(fresh.astype(np.int32, copy=False))
-    solved = resume_svm_together(near, _plain(labels), _plain_support(support), fresh, _compiled(options, -1.0))
-    return _joined(near, solved)
+    """As :func:`solve_together` from where the dual of each label stood, for several problems.
+
+    ``rows`` are those of all problems, which begin at ``starts`` (n_rows,) of their indices and data; ``is_fresh``
+    (n_rows,) says which are new. Positions, and those of the result, are among all of them; one that is negative in
+    ``support`` is none.
+    """
+    several = frozen(several)
+    first = np.repeat(several.first_row[:-1], np.diff(several.first_label))
+
+    def within(indptr: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        return (positions - np.repeat(first, np.diff(indptr))).astype(np.int32)
+
+    labels = labels._replace(positions=within(labels.indptr, labels.positions))
+    support = support._replace(positions=within(support.indptr, support.positions))
+    begin, count, features, values, bias, *dual = resume_svm_together(
+        rows, starts, several, _plain(labels), _plain_support(support), is_fresh, _compiled(options, -1.0)
+    )
+    indptr, features, values = _laid(begin, count, features, values)
+    return Weights(indptr, features, values, bias, Support(*_laid(*dual)))
 
 
 def costs_by_rows(rows: Rows | FarRows, labels: Labels, decay: float) -> Labels:

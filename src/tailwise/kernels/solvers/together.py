@@ -99,26 +99,6 @@ def _of(array, group, n):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _take(weights, lane, prune, features, values, used):
-    for feature in range(weights.shape[0] // LANES):
-        weight = weights[np.uint64(feature * LANES + lane)]
-        if abs(weight) >= prune and weight != 0:
-            features[used], values[used] = feature, weight
-            used += 1
-    return used
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _take_support(halves, alphas, lane, positions, signed, held):
-    for row in range(alphas.shape[0] // LANES):
-        at = np.uint64(row * LANES + lane)
-        if alphas[at] > 0:
-            positions[held], signed[held] = row, alphas[at] if halves[at] > 0 else -alphas[at]
-            held += 1
-    return held
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
 def _set_costs(rows, labels, first, in_use, halves):
     """``z / 2C`` of every row and lane."""
     for row in range(rows.squares.shape[0]):
@@ -194,11 +174,12 @@ def _any(at_work):
 def _ends_of_blocks(rows):
     """Rows ``ends[b]:ends[b + 1]`` are those that begin in block b."""
     n_rows = rows.indptr.shape[0] - 1
-    n_blocks = max(0, rows.indptr[n_rows] - 1) // _BLOCK_VALUES + 1
+    before = rows.indptr[0]
+    n_blocks = max(0, rows.indptr[n_rows] - before - 1) // _BLOCK_VALUES + 1
     ends = empty(n_blocks + 1, np.int64)
     row = ends[0] = 0
     for block in range(1, n_blocks):
-        while row < n_rows and rows.indptr[row] < block * _BLOCK_VALUES:
+        while row < n_rows and rows.indptr[row] - before < block * _BLOCK_VALUES:
             row += 1
         ends[block] = row
     ends[n_blocks] = n_rows

@@ -36,7 +36,7 @@ class Scratch(NamedTuple):
     came: np.ndarray
     """(n_samples / 64,) uint64: 0"""
     place: np.ndarray
-    """(n_samples,) int32: arbitrary"""
+    """(n_samples,) int32: -1"""
     local: np.ndarray
     """(n_features,) int32: -1"""
 
@@ -44,7 +44,7 @@ class Scratch(NamedTuple):
 def scratch_for(n_samples: int, n_features: int) -> Scratch:
     """Scratch that serves any number of nodes, one after the other."""
     words = np.zeros(-(-n_samples // 64), np.uint64)
-    return Scratch(words, np.empty(n_samples, np.int32), np.full(n_features, -1, np.int32))
+    return Scratch(words, np.full(n_samples, -1, np.int32), np.full(n_features, -1, np.int32))
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -68,6 +68,8 @@ def gather_node(X, below, span, edges, visitors, scratch):
     for i in range(rows.shape[0]):
         place[rows[i]] = i
     labels = _find_carriers(below, edges, rows, place, came)
+    for row in rows:
+        place[row] = -1
     copied = part(rows, 0, 0) if rows.shape[0] == place.shape[0] else rows
     n, size = copied.shape[0], 0
     indptr = zeros(n + 1, np.int64)
