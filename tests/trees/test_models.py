@@ -55,8 +55,7 @@ def test_every_edge_is_trained_on_the_rows_that_reach_its_node(rows, monkeypatch
             if positive.all():
                 continue
             cost = np.where(positive, costs[~target] if target < 0 else 1.0, 1.0)
-            if target < 0:
-                cost *= positive.sum() ** -decay
+            cost *= positive.sum() ** -decay if target < 0 else Yd[:, below[target]].sum() ** (-decay / 4)
             peer = LinearSVC(C=1.0, tol=1e-6, max_iter=20_000).fit(X[reach], positive, sample_weight=cost)
             z = np.where(positive, 1, -1)
             ours = objective(weights[edge], chunks.bias[edge], X[reach], z, cost)

@@ -61,11 +61,12 @@ class Bonsai(LabelTreeModel):
     loss : {"squared_hinge", "logistic"}
         Loss of the edge classifiers, and with it the form of their probabilities.
     C : float or None
-        Cost of an error against the penalty ½|w|², for edges between nodes and labels of one row; None is 1 for the
+        Cost of an error against the penalty ½|w|², for labels of one row; None is 1 for the
         squared hinge and 16 for the logistic loss.
     C_decay : float or None
-        A label of n rows has ``C · n^-C_decay``: more rows have more noise to fit. 0 gives all the same C; None is 0.2
-        for the squared hinge with the beam's negatives and without a ``weighting``, 0 otherwise.
+        A label of n rows has ``C · n^-C_decay``: more rows have more noise to fit. An edge between nodes has a quarter
+        of that exponent. 0 gives all the same C; None is 0.2 for the squared hinge with the beam's negatives and
+        without a ``weighting``, 0 otherwise.
     weighting : {"none", "mild", "tail", "convex", "steep"} or callable
         Weight of a label's positives at its leaf, for the sake of rare labels: 1, ``(1/p - 1)^0.5``, ``1/p - 1``,
         ``2/p - 1``, ``(1/p - 1)^1.5`` or a function of the propensities, scaled to a mean of 1 over all positives.
