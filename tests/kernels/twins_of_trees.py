@@ -10,13 +10,11 @@ from scipy import sparse
 from strategies import generators, sparse_rows
 
 from tailwise.kernels import arrays, bits
-from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.problems import LOGISTIC, SQUARED_HINGE, pack_rows
 from tailwise.kernels.sparse.csr import Csr, csr_parts
 from tailwise.kernels.trees import beam, chunks, clustering, halving, nodes, unpacking
 from tailwise.kernels.trees.clustering import Centroids
-from tailwise.kernels.trees.nodes import Below
-from tree_strategies import forests, solved_children
+from tree_strategies import forests, gathered, solved_children
 
 
 @njit
@@ -172,30 +170,6 @@ def halved(draw):
     rows = rng.permutation(12)[: draw(st.integers(2, 12))].astype(np.int32)
     starts = rng.choice(rows.size, 2, replace=False)
     return csr_parts(sparse.csr_array(X)), rows, n_features, starts, draw(st.integers(1, 9)), 1e-4
-
-
-@st.composite
-def gathered(draw):
-    """A node of a few labels, some of its edges, and visitors, any of whom may carry a label themselves."""
-    n_rows, n_features, n_labels = draw(st.integers(1, 40)), draw(st.integers(1, 9)), draw(st.integers(1, 6))
-    X = csr_parts(draw(sparse_rows(n_rows, n_features, signed=True)))
-    rng = draw(generators())
-    carried = sparse.csr_array(rng.random((n_labels, n_rows)) < draw(st.sampled_from([0.0, 0.05, 0.6, 1.0])))
-    ends = np.unique(rng.integers(0, n_labels + 1, 3))
-    n_edges = ends.size - 1
-    costs = 1 + rng.random((2, n_edges))
-    below = Below(
-        ends[:-1],
-        ends[1:],
-        carried.indptr.astype(np.int64),
-        carried.indices.astype(np.int32),
-        *costs,
-        rng.random(n_rows),
-    )
-    edges = np.flatnonzero(rng.random(n_edges) < 0.7)
-    visitors = rng.choice(n_rows, rng.integers(0, n_rows // 2 + 1), replace=False).astype(np.int32)
-    span = (int(ends[0]), int(ends[-1]))
-    return X, frozen(below), span, edges, visitors, nodes.scratch_for(n_rows, n_features)
 
 
 def read_node(node, X, below, span, edges, visitors, scratch):

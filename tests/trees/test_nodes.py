@@ -4,38 +4,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from naive.sparse import dense
-from scipy import sparse
-from strategies import generators, sparse_rows
+from strategies import generators
 
-from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.problems import Support
-from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.trees import nodes, standing
-from tailwise.kernels.trees.nodes import Below
-
-
-@st.composite
-def gathered(draw):
-    """A node of a few labels, some of its edges, and visitors, any of whom may carry a label themselves."""
-    n_rows, n_features, n_labels = draw(st.integers(1, 40)), draw(st.integers(1, 9)), draw(st.integers(1, 6))
-    X = csr_parts(draw(sparse_rows(n_rows, n_features, signed=True)))
-    rng = draw(generators())
-    carried = sparse.csr_array(rng.random((n_labels, n_rows)) < draw(st.sampled_from([0.0, 0.05, 0.6, 1.0])))
-    ends = np.unique(rng.integers(0, n_labels + 1, 3))
-    n_edges = ends.size - 1
-    costs = 1 + rng.random((2, n_edges))
-    below = Below(
-        ends[:-1],
-        ends[1:],
-        carried.indptr.astype(np.int64),
-        carried.indices.astype(np.int32),
-        *costs,
-        rng.random(n_rows),
-    )
-    edges = np.flatnonzero(rng.random(n_edges) < 0.7)
-    visitors = rng.choice(n_rows, rng.integers(0, n_rows // 2 + 1), replace=False).astype(np.int32)
-    span = (int(ends[0]), int(ends[-1]))
-    return X, frozen(below), span, edges, visitors, nodes.scratch_for(n_rows, n_features)
+from tree_strategies import gathered
 
 
 @given(gathered(), generators(), st.booleans())
