@@ -10,6 +10,7 @@ from tailwise.trees.blocks import runs_of_neighbours
 from tailwise.trees.packing import bare_nodes
 from tailwise.trees.structure import tree_from_nested
 from tailwise.trees.training import Planted, train_trees
+from tailwise.trees.visiting import upper_nodes
 
 
 @pytest.mark.parametrize("negatives", ["beam", "siblings"])
@@ -84,7 +85,7 @@ def test_nodes_are_packed_in_runs_that_labels_interrupt(monkeypatch):
     trained = {node: [(np.arange(*tree.edges(node)), weights_of(2))] for node in range(4)}
     runs = runs_of_neighbours(0, tree, trained)
     assert [(run.first, run.last, run.size) for run in runs] == [(0, 2, 4), (2, 3, 2), (3, 4, 2)]
-    chunks = training._upper_chunks(tree, {0: bare_nodes(2), 2: bare_nodes(1), 3: bare_nodes(1)}, None)
+    chunks = upper_nodes(tree, {0: bare_nodes(2), 2: bare_nodes(1), 3: bare_nodes(1)}, None).chunks
     assert chunks.bits.size == tree.n_nodes and not chunks.target.size
 
 

@@ -45,6 +45,7 @@ from tailwise.trees.searching import find_labels, find_visitors
 from tailwise.trees.structure import LabelTree, tree_from_user
 from tailwise.trees.training import Planted, train_trees
 from tailwise.trees.updating import Kept, edges_before, homes_of_labels, neighbours, regrow
+from tailwise.trees.visiting import Upper
 from tailwise.trees.weighting import leaf_costs
 from tailwise.validation import as_rng, check_number, label_counts
 
@@ -215,7 +216,7 @@ class LabelTreeModel(XMCModel):
             costs[:, at_label] = positive_costs[labels], negative_costs[labels]
             planted.append(Planted(tree, costs[0], costs[1], leaves, goes))
 
-        def visit(upper: list[Chunks]) -> list[sparse.csr_array]:
+        def visit(upper: list[Upper]) -> list[sparse.csr_array]:
             rows = X if fresh is None else few_rows(X, fresh)
             found = find_visitors(upper, trees, rows, LOSSES[self.loss], int(self.beam), n_jobs=self.n_jobs)
             return found if fresh is None else [_among_all(own, fresh, X.shape[0]) for own in found]

@@ -12,6 +12,7 @@ from tailwise.kernels.trees.beam import Search, search_trees
 from tailwise.kernels.trees.chunks import Chunks
 from tailwise.parallel import count_jobs, map_blocks, map_shards, row_blocks
 from tailwise.trees.structure import LabelTree
+from tailwise.trees.visiting import Upper
 
 _LEAST_ROWS, _MOST_ROWS = 64, 2048
 """Of a block: many share what is prepared for a node, and the blocks of all threads end at about the same time."""
@@ -55,27 +56,27 @@ def find_labels(
 
 
 def find_visitors(
-    chunks: list[Chunks], trees: list[LabelTree], X: sparse.csr_array, loss: int, beam: int, *, n_jobs: int | None
+    upper: list[Upper], trees: list[LabelTree], X: sparse.csr_array, loss: int, beam: int, *, n_jobs: int | None
 ) -> list[sparse.csr_array]:
     """For each tree the rows that the beam brings to each node that holds labels: CSR (n_nodes, n_samples).
 
-    ``chunks`` has each tree's edges between nodes. Memory: 8 bytes for each of up to ``beam`` nodes a depth and row.
+    Memory: 8 bytes for each of up to ``beam`` nodes a depth and row.
     """
     rows = csr_parts(X)
-    holds = [tree.labels_of_nodes() > 0 for tree in trees]
+    holds = [tree.labels_of_nodes()[own.nodes] > 0 for own, tree in zip(upper, trees, strict=True)]
 
     nothing = np.empty((X.shape[0], 0), np.int32), np.empty((X.shape[0], 0), np.float32)
     # Read-only as those of a model, so that one compiled search serves both.
-    chunks = [frozen(own) for own in chunks]
+    chunks = [frozen(own.chunks) for own in upper]
 
     def visit_block(block: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
         number, first, last = block
-        search = Search(loss, min(beam, trees[number].n_nodes), 1.0)
+        search = Search(loss, min(beam, trees[number].n_nodes), 1.0, upper[number].above)
         nodes, begin = search_trees(chunks[number], search, rows, X.shape[1], (first, last), *nothing)
         n_nodes = np.diff(begin.reshape(-1, last - first + 1), axis=1)
         visitors = np.repeat(np.tile(np.arange(first, last, dtype=np.int32), len(n_nodes)), n_nodes.ravel())
         held = holds[number][nodes]
-        return visitors[held], nodes[held]
+        return visitors[held], upper[number].nodes[nodes[held]].astype(np.int32)
 
     at_once = min(_VISITORS_A_BLOCK, max(_LEAST_VISITORS, len(trees) * X.shape[0] // _BLOCKS))
     blocks = [

@@ -35,13 +35,14 @@ from tailwise.trees.blocks import (
     upper_parts,
 )
 from tailwise.trees.going_on import GoingOn, in_rows_of_all, split
-from tailwise.trees.packing import Copied, Trained, bare_nodes, by_nodes, join_trees, pack_nodes
+from tailwise.trees.packing import Copied, Trained, by_nodes, join_trees, pack_nodes
 from tailwise.trees.structure import LabelTree
 from tailwise.trees.updating import Kept
+from tailwise.trees.visiting import Upper, is_one_node, upper_levels, upper_nodes
 
 Solve = Callable[..., Weights]
 """Of rows and labels, and where edges are of several levels; or of what :func:`gather_nodes` finds and new rows."""
-Visit = Callable[[list[Chunks]], list[sparse.csr_array]]
+Visit = Callable[[list[Upper]], list[sparse.csr_array]]
 
 _LEAST_EDGES = 16
 """Of a block: every block scans all rows of its node, and for sixteen edges at the price of one."""
@@ -199,28 +200,37 @@ def train_trees(
     )
     upper: list[dict[int, list[Trained]]] = [{} for _ in trees]
     stand: list[list[tuple[np.ndarray, Support | None]]] = [[] for _ in trees]
+    levels: list[dict[int, tuple[Part, Weights]]] = [{} for _ in trees]
     for block, found in zip(upper_blocks, train(train_parts, upper_blocks, "nodes"), strict=True):
         for part, weights in zip(block, found, strict=True):
             for node, own in by_nodes(trees[part.tree], part.edges, weights):
                 upper[part.tree].setdefault(node, []).append(own)
             stand[part.tree].append((part.edges, weights.support))
+            if is_one_node(trees[part.tree], part, n_labels_of[part.tree]):
+                levels[part.tree][part.node] = part, weights
     packed: list[dict[int, Chunks]] = [{} for _ in trees]
 
     def pack_run(run: Run) -> Chunks:
         own = upper[run.tree]
         return pack_nodes(trees[run.tree], (own[node] for node in range(run.first, run.last)), n_features)
 
+    def search_in(number: int) -> Upper:
+        if levels[number]:
+            return upper_levels(trees[number], upper[number], levels[number], n_features, n_jobs)
+        return upper_nodes(trees[number], packed[number], n_jobs)
+
     runs_of_nodes = [run for number, own in enumerate(upper) for run in runs_of_neighbours(number, trees[number], own)]
     for run, chunks in zip(
         runs_of_nodes, map_shards(pack_run, runs_of_nodes, n_jobs=n_jobs, weight=size_of), strict=True
     ):
         packed[run.tree][run.first] = chunks
+    searched = [] if visit is None else [search_in(number) for number in range(len(trees))]
     for trained, labels in zip(upper, n_labels_of, strict=True):
         # What is packed for good is not needed any more, and weights take twice its room.
         for node in [node for node in trained if not labels[node]]:
             del trained[node]
     if visit is not None:
-        visitors = visit([_upper_chunks(tree, own, n_jobs) for tree, own in zip(trees, packed, strict=True)])
+        visitors = visit(searched)
     leaf_blocks = cut_parts(
         [
             part
@@ -316,15 +326,3 @@ def _staying(one: Planted, node: int) -> list[Trained]:
 def _unchanged(one: Planted, node: int, n_features: int) -> Copied | None:
     """The node as it was, if it has not changed."""
     return None if one.old is None else one.old.whole(np.arange(*one.tree.edges(node)), n_features)
-
-
-def _upper_chunks(tree: LabelTree, packed: dict[int, Chunks], n_jobs: int | None) -> Chunks:
-    """The edges between nodes alone, for a search."""
-    parts, last = [], 0
-    for first in [*sorted(packed), tree.n_nodes]:
-        if first > last:
-            parts.append(bare_nodes(first - last))
-        if first < tree.n_nodes:
-            parts.append(packed[first])
-            last = first + packed[first].bits.size
-    return join_trees([parts], n_jobs=n_jobs)

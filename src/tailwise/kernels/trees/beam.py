@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.arrays import empty, grown, part, zeros
+from tailwise.kernels.arrays import empty, grown, part, read_only, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.sparse.topk import push_any_order
 from tailwise.kernels.trees.layout import NARROW, PADDING
@@ -14,6 +14,8 @@ from tailwise.kernels.trees.merging import merge_trees
 from tailwise.kernels.trees.scoring import LARGEST_TILE, score_node
 
 _LEAST_ROOM, _MOST_ROOM = PADDING + NARROW, PADDING + NARROW * NARROW
+NO_LEVELS = read_only(np.empty(0, np.int8))
+"""Every edge is its node's own."""
 
 
 class Search(NamedTuple):
@@ -24,6 +26,9 @@ class Search(NamedTuple):
     beam: int
     """nodes that a row keeps at each depth"""
     path_weight: float
+    above: np.ndarray = NO_LEVELS
+    """(n_edges,) int8 where nodes have whole levels of edges: which one before it leads to an edge, or -1.
+    Such a search finds nodes, not labels; an edge that leads to edges of its node has a negative target."""
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -88,6 +93,7 @@ def search_trees(chunks, search, X, n_features, block, labels, scores):
                 (met, met_logs, part(begin, place, place + n_rows + 1)),
                 n_met,
                 np.float32(search.path_weight),
+                search.above,
                 visiting,
             )
             frontier, logs, width = next_frontier, next_logs, next_width
@@ -158,7 +164,7 @@ def _by_node(frontier, sort):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _go_down(here, there, found, n_met, path_weight, visiting):
+def _go_down(here, there, found, n_met, path_weight, above, visiting):
     """Fill the next frontier, and note what every row has met: labels or, if ``visiting``, nodes.
 
     ``here`` are the trees' edges and targets, the frontier, its logs, offsets and what is below; ``there`` the next
@@ -183,6 +189,9 @@ def _go_down(here, there, found, n_met, path_weight, visiting):
             path, place = path_weight * logs[pair], offsets[pair] - first
             for edge in range(first, last):
                 log = below[place + edge]
+                if above.shape[0] > 0 and above[edge] >= 0:
+                    log += below[place + first + above[edge]]
+                    below[place + edge] = log
                 if target[edge] >= 0:
                     log += logs[pair]
                     if log >= their_logs[next_width - 1]:
