@@ -19,6 +19,7 @@ _PAGE = mmap.PAGESIZE
 _PAGES_A_CALL = 32
 """Systems may read no more than this for one call."""
 _NORMAL, _RANDOM, _WILL_NEED = 0, 1, 3
+_LINES, _A_LINE = 4, 16
 _HAS_ADVICE = os.name == "posix"
 _madvise = types.ExternalFunction("madvise", types.intc(types.uintp, types.uintp, types.intc))
 
@@ -140,6 +141,14 @@ def prefetch(typing_context, array, place):
         return context.get_dummy_value()
 
     return types.none(array, types.uint64), generate
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def prefetch_row(indices, data, start, stop):
+    """Have the first lines of a row come from memory; what follows comes by itself."""
+    for a in range(start, min(start + _LINES * _A_LINE, stop), _A_LINE):
+        prefetch(indices, np.uint64(a))
+        prefetch(data, np.uint64(a))
 
 
 @njit(nogil=True, cache=True, boundscheck=False)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.arrays import empty, grown, prefetch, zeros
+from tailwise.kernels.arrays import empty, grown, prefetch, prefetch_row, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, add_lanes, dot_lanes, logistic_lanes, sigmoid_lanes, zero_lanes
@@ -26,7 +26,6 @@ _LONGEST = np.float32(1.0), np.float32(3.0)
 """Of these steps: for the factor of the weights, and for the bias."""
 _AHEAD = 4
 """A row is asked for so many rows before its turn."""
-_A_LINE = 16
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -138,9 +137,7 @@ def _sweep(rows, order, weights, biases, costs, logits, at_work, options):
     last = order.shape[0] - 1
     for n in range(order.shape[0]):
         ahead = order[min(n + _AHEAD, last)]
-        for a in range(rows.indptr[ahead], rows.indptr[ahead + 1], _A_LINE):
-            prefetch(rows.indices, np.uint64(a))
-            prefetch(rows.data, np.uint64(a))
+        prefetch_row(rows.indices, rows.data, rows.indptr[ahead], rows.indptr[ahead + 1])
         prefetch(costs, np.uint64(ahead * LANES))
         prefetch(logits, np.uint64(ahead * LANES))
         row = order[n]

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.arrays import empty, grown, zeros
+from tailwise.kernels.arrays import empty, grown, prefetch_row, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import HALF_LANES, dot_half_lanes, put_side_by_side_in_halves, zero_lanes
 from tailwise.kernels.solvers.problems import SQUARED_HINGE, Options
 from tailwise.kernels.solvers.svm import _make_sets, _roomier
-from tailwise.kernels.solvers.sweeps import _AHEAD, _FAST, WorkingSet, _add, _ask_for, _sweep, sum_support
+from tailwise.kernels.solvers.sweeps import _AHEAD, _FAST, WorkingSet, _add, _sweep, sum_support
 
 _NEWCOMERS = 64
 """Rows that may join a label after a look, those of the largest losses; or a share of its rows, if that is more."""
@@ -278,7 +278,7 @@ def _restore(rows, own, weights, against, unsoft, options):
     size = own.rows.shape[0]
     for n in range(size):
         row = own.rows[min(n + _AHEAD, size - 1)]
-        _ask_for(rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1])
+        prefetch_row(rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1])
         row, alpha = own.rows[n], own.alphas[n]
         if own.costs[n] > 0:
             _add(weights, rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1], alpha)

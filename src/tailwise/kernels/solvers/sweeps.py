@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.arrays import empty, prefetch
+from tailwise.kernels.arrays import empty, prefetch_row
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.problems import SQUARED_HINGE
@@ -16,7 +16,6 @@ _SWEEPS = 5
 _LEAST = 1e-6
 _AHEAD = 3
 """A row is asked for so many rows before its turn: working sets of many rows lie outside of the caches."""
-_LINES, _A_LINE = 4, 16
 
 
 class WorkingSet(NamedTuple):
@@ -51,14 +50,6 @@ def _add_soft(weights, unsoft, l1, indices, data, start, stop, step):
         moved = unsoft[feature] + step * data[a]
         unsoft[feature] = moved
         weights[feature] = max(moved - l1, np.float32(0)) + min(moved + l1, np.float32(0))
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _ask_for(indices, data, start, stop):
-    """Have the start of a row come from memory; what follows comes by itself."""
-    for a in range(start, min(start + _LINES * _A_LINE, stop), _A_LINE):
-        prefetch(indices, np.uint64(a))
-        prefetch(data, np.uint64(a))
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -114,7 +105,7 @@ def sum_support(rows, own, total):
     size = own.rows.shape[0]
     for n in range(size):
         row = own.rows[min(n + _AHEAD, size - 1)]
-        _ask_for(rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1])
+        prefetch_row(rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1])
         row, step = own.rows[n], own.alphas[n] if own.costs[n] > 0 else -own.alphas[n]
         if step != 0:
             _add(total, rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1], step)
@@ -137,7 +128,7 @@ def _sweep(rows, starts, own, order, last, weights, unsoft, options, bars):
     n = 0
     while n < last:
         row = own.rows[order[min(n + _AHEAD, last - 1)]]
-        _ask_for(indices, data, starts[row], starts[row] + rows.indptr[row + 1] - rows.indptr[row])
+        prefetch_row(indices, data, starts[row], starts[row] + rows.indptr[row + 1] - rows.indptr[row])
         at = order[n]
         row, cost, alpha = own.rows[at], own.costs[at], own.alphas[at]
         start = starts[row]

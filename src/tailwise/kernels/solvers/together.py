@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.arrays import empty, part, prefetch
+from tailwise.kernels.arrays import empty, part, prefetch, prefetch_row
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, hinge_lanes, zero_lanes
@@ -28,7 +28,6 @@ _IGNORED = 0.1
 """Times the tolerance: a gradient that is off by less moves nothing."""
 _AHEAD = 4
 """A row is asked for so many rows before its turn."""
-_A_LINE = 16
 _NEAR_FEATURES = 1 << 14
 """Weights of sixteen labels and so many features are in the second cache: to ask for them early costs more than it
 gains."""
@@ -196,9 +195,7 @@ def _visit(rows, starts, order, weights, biases, halves_and_alphas, at_work, ext
     last = order.shape[0] - 1
     for n in range(order.shape[0]):
         ahead = np.uint64(order[min(n + _AHEAD, last)])
-        for a in range(starts[ahead], starts[ahead] + _length(rows, ahead), _A_LINE):
-            prefetch(rows.indices, np.uint64(a))
-            prefetch(rows.data, np.uint64(a))
+        prefetch_row(rows.indices, rows.data, starts[ahead], starts[ahead] + _length(rows, ahead))
         prefetch(halves, ahead * np.uint64(LANES))
         prefetch(alphas, ahead * np.uint64(LANES))
         if weights_are_far:

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.arrays import empty, part, zeros
+from tailwise.kernels.arrays import empty, part, prefetch_row, zeros
 from tailwise.kernels.compilation import njit
+
+_AHEAD = 8
+"""A row is asked for so many rows before its turn."""
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def _floor_of(total, touched, keep):
     """A value that at most ``keep`` magnitudes exceed, found by bisection."""
+    sizes = empty(touched.shape[0], np.float32)
     low, high = np.float32(0), np.float32(0)
-    for feature in touched:
-        high = max(high, abs(total[feature]))
+    for j in range(touched.shape[0]):
+        sizes[j] = abs(total[np.uint64(touched[j])])
+        high = max(high, sizes[j])
     for _ in range(24):
         middle = (low + high) / np.float32(2)
         above = 0
-        for feature in touched:
-            above += abs(total[feature]) > middle
+        for size in sizes:
+            above += size > middle
         if above > keep:
             low = middle
         else:
@@ -87,10 +92,12 @@ def sum_groups(groups, block, X, n_features, keep):
     total = zeros(n_features, np.float32)
     seen = zeros(n_features, np.bool_)
     touched = empty(n_features, np.int32)
-    at = 0
+    at, last = 0, groups.indptr[stop] - 1
     for group in range(start, stop):
         n = 0
         for a in range(groups.indptr[group], groups.indptr[group + 1]):
+            ahead = np.uint64(groups.indices[min(a + _AHEAD, last)])
+            prefetch_row(X.indices, X.data, X.indptr[ahead], X.indptr[ahead + np.uint64(1)])
             n = _add_row(X, np.uint64(groups.indices[a]), total, seen, touched, n)
         first = at
         at = _take_sum(total, seen, part(touched, 0, n), keep, features, values, at)

@@ -6,9 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.arrays import empty, part, zeros
+from tailwise.kernels.arrays import empty, part, prefetch_row, zeros
 from tailwise.kernels.bits import count_bits
 from tailwise.kernels.compilation import njit
+
+_AHEAD = 8
+"""A row is asked for so many rows before its turn."""
 
 
 class Below(NamedTuple):
@@ -140,10 +143,12 @@ def copy_rows(X, rows, local, indptr, indices, data, squares, features):
     Writes ``indices``, ``data``, ``squares``, the sum of squares of each row, and ``features``, of each number that of
     X; ``local`` (n_features,) int32 is -1 before and after. The rest may be read-only.
     """
-    n_local = 0
+    n_local, last = 0, rows.shape[0] - 1
     for i in range(rows.shape[0]):
         at = indptr[i]
         square = 0.0
+        ahead = np.uint64(rows[min(i + _AHEAD, last)])
+        prefetch_row(X.indices, X.data, X.indptr[ahead], X.indptr[ahead + np.uint64(1)])
         for a in range(np.uint64(X.indptr[rows[i]]), np.uint64(X.indptr[rows[i] + 1])):
             feature = np.uint64(X.indices[a])
             number = local[feature]
