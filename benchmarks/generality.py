@@ -1,9 +1,9 @@
 """Which defaults serve many data sets, and what does each cost where it is wrong? ``python -m benchmarks generality``.
 
-Each setting of a family (``models``, ``trees``, ``beams``, ``stacks``, ``one-vs-rest``, ``tail``, ``evidence``,
-``forests``: words on the command line choose) is judged by cross-validation inside training rows, at most ``--rows
-8000`` of each data set: EURLex-4K, Bibtex, Delicious, library records in English and German, WordNet's nouns and
-glosses, Debian's packages by their tags, three shapes of ``make_longtail``, and four times as many rows of Debian's
+Each setting of a family (``models``, ``trees``, ``beams``, ``leaves``, ``stacks``, ``one-vs-rest``, ``tail``,
+``evidence``, ``forests``: words on the command line choose) is judged by cross-validation inside training rows, at most
+``--rows 8000`` of each data set: EURLex-4K, Bibtex, Delicious, library records in English and German, WordNet's nouns
+and glosses, Debian's packages by their tags, three shapes of ``make_longtail``, and four times as many rows of Debian's
 packages by what they need (25,000 labels, 84 % of them on fewer than five rows of seven words) and of the German
 records' titles alone; one that is not at hand is left out and named. Printed are, for each metric, every setting's
 value on each set, its mean rank over the sets, and what it loses on average and at most against the best setting of
@@ -68,6 +68,14 @@ def _beams() -> dict[str, Setting]:
         if wider:
             found[f"{name}, then {wider}"] = Setting(make, {"beam": wider})
     return found
+
+
+def _leaves() -> dict[str, Setting]:
+    """How many labels share a leaf of a binary tree."""
+    return {
+        f"Parabel(max_leaf={size})": Setting(lambda n=size: tw.Parabel(max_leaf=n, random_state=0))
+        for size in (100, 50, 30, 20)
+    }
 
 
 def _stacks() -> dict[str, Setting]:
@@ -157,6 +165,7 @@ FAMILIES = {
     "models": _models,
     "trees": _trees,
     "beams": _beams,
+    "leaves": _leaves,
     "stacks": _stacks,
     "one-vs-rest": _one_vs_rest,
     "tail": _tail,

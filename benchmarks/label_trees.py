@@ -41,6 +41,7 @@ def contenders(data: str = "eurlex-4k") -> list[Contender]:
 
     return [
         ours("Parabel", "Parabel"),
+        ours("Parabel, siblings only", "Parabel", negatives="siblings"),
         ours("Bonsai", "Bonsai"),
         ours("Bonsai, one tree", "Bonsai", n_trees=1),
         ours("Bonsai, tail leaves", "Bonsai", weighting="tail"),
