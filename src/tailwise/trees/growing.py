@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -108,7 +109,7 @@ def grow_trees(
                     continue
                 child = _Growing(node.tree, node.depth + 1, number, part, [])
                 number += 1
-                if how(child) is None and part.size <= MAX_CHILDREN:
+                if part.size <= MAX_CHILDREN and how(child) is None:
                     node.children.append(part)
                     continue
                 node.children.append(child.children)
@@ -118,9 +119,10 @@ def grow_trees(
 
 def _parts(labels: np.ndarray, assignment: np.ndarray) -> list[np.ndarray]:
     """The labels of each cluster that has any."""
-    sizes = np.bincount(assignment)
-    parts = np.split(labels[np.argsort(assignment, kind="stable")], np.cumsum(sizes)[:-1])
-    return [part for part in parts if part.size]
+    ends = np.append(0, np.cumsum(np.bincount(assignment))).tolist()
+    # Two bytes, because these are sorted in linear time.
+    ordered = labels[np.argsort(assignment.astype(np.uint16), kind="stable")]
+    return [ordered[first:last] for first, last in pairwise(ends) if first < last]
 
 
 def _bounded(labels: np.ndarray) -> list[Any]:

@@ -172,9 +172,12 @@ def _in_order(parts: list[Trained]) -> Trained:
         return np.empty(0, np.int64), _NOTHING
     if len(parts) == 1:
         return parts[0]
+    parts = sorted(parts, key=lambda part: part[0][0])
     edges = np.concatenate([own for own, _ in parts])
     sizes = np.concatenate([np.diff(weights.indptr) for _, weights in parts])
     features, values, bias = (np.concatenate([weights[n] for _, weights in parts]) for n in (1, 2, 3))
+    if (np.diff(edges) > 0).all():
+        return edges, Weights(np.append(0, np.cumsum(sizes)), features, values, bias)
     order = np.argsort(edges)
     indptr, entries = spread((np.cumsum(sizes) - sizes)[order], sizes[order])
     return edges[order], Weights(indptr, features[entries], values[entries], bias[order])
