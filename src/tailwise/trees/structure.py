@@ -74,7 +74,7 @@ def _label_ranges(first_edge: np.ndarray, target: np.ndarray) -> tuple[np.ndarra
     levels = [(0, 1)]
     while levels[-1][0] < levels[-1][1]:
         first, last = first_edge[list(levels[-1])]
-        levels.append((levels[-1][1], levels[-1][1] + np.count_nonzero(target[first:last] >= 0)))
+        levels.append((levels[-1][1], levels[-1][1] + int(np.count_nonzero(target[first:last] >= 0))))
     size, start = np.ones(target.size, np.int64), np.zeros(target.size, np.int64)
     for first, last in levels[:0:-1]:
         before, ends = _before(size, first_edge, first, last)
