@@ -20,7 +20,10 @@ from tailwise.trees.packing import Trained
 from tailwise.trees.structure import LabelTree
 
 _BLOCKS = 128
-"""So many blocks, about, that cost the same: enough for the last ones not to be waited for."""
+"""So many blocks, about, would cost the same."""
+_LAST = 0.25
+"""The last quarter of the cost is in smaller and smaller blocks, to a quarter of the others: nobody waits long for the
+very last."""
 
 
 class Part(NamedTuple):
@@ -162,23 +165,25 @@ def _groups(n_edges: Any) -> Any:
 
 
 def cut_parts(trees: list[Block], is_leaf: list[np.ndarray], least_edges: int) -> list[Block]:
-    """Blocks of about the same cost: the same ones for every number of threads.
+    """Blocks of about the same cost, and smaller ones: the same for every number of threads.
 
     ``trees`` has all parts of each tree. Nodes of labels are together in runs of neighbours, which can be packed at
     once. Other nodes may be cut.
     """
-    limit = sum(float(parts.costs.sum()) for parts in trees) / _BLOCKS
+    left = total = sum(float(parts.costs.sum()) for parts in trees)
+    limit = total / _BLOCKS
     blocks: list[Block] = []
     for parts in trees:
         leaf = is_leaf[parts.tree][parts.nodes]
         dear = ~leaf & (parts.costs > limit)
         together = (leaf[1:] == leaf[:-1]) & ~(leaf[1:] & (np.diff(parts.nodes) != 1)) & ~dear[1:] & ~dear[:-1]
-        begins, filled = [], 0.0
+        begins, filled, enough = [], 0.0, 0.0
         for part, (joins, cost) in enumerate(zip([False, *together.tolist()], parts.costs.tolist(), strict=False)):
-            if not joins or filled >= limit:
+            if not joins or filled >= enough:
                 begins.append(part)
-                filled = 0.0
+                filled, enough = 0.0, min(limit, max(_LAST * limit, left / (_LAST * _BLOCKS)))
             filled += cost
+            left -= cost
         for first, last in pairwise([*begins, parts.nodes.size]):
             block = parts.some(first, last)
             if dear[first]:

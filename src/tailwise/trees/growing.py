@@ -7,8 +7,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 import numpy as np
+from scipy import sparse
 
-from tailwise.parallel import map_shards
+from tailwise.parallel import map_blocks, map_shards, row_blocks
 from tailwise.trees.clustering import Clusters, Vectors, assign_labels
 from tailwise.trees.structure import MAX_CHILDREN, LabelTree, tree_from_nested
 
@@ -18,6 +19,7 @@ assigned."""
 
 _LABELS_A_PIECE = 2048
 """A node of more labels has them assigned to clusters in pieces."""
+_VECTORS_A_PIECE = 256
 
 
 class _Piece(NamedTuple):
@@ -36,6 +38,18 @@ class _Growing(NamedTuple):
     number: int
     labels: np.ndarray
     children: list[Any]
+
+
+class _InPieces:
+    """Vectors that all threads make, for a node that is split while no other one is."""
+
+    def __init__(self, vectors: Vectors, n_jobs: int | None) -> None:
+        self._vectors, self._n_jobs = vectors, n_jobs
+
+    def __getitem__(self, labels: np.ndarray) -> sparse.csr_array:
+        blocks = row_blocks(labels.size, _VECTORS_A_PIECE)
+        found = map_blocks(lambda block: self._vectors[labels[slice(*block)]], blocks, n_jobs=self._n_jobs)
+        return sparse.csr_array(sparse.vstack(found, format="csr"))
 
 
 def grow_trees(
@@ -60,6 +74,7 @@ def grow_trees(
     labels = np.sort(labels).astype(np.int32)
     roots: list[list[Any]] = [[] for _ in seeds]
     level = [_Growing(tree, 0, 0, labels, root) for tree, root in enumerate(roots)]
+    by_all_threads = vectors if sparse.issparse(vectors) else _InPieces(vectors, n_jobs)
 
     def how(node: _Growing) -> Split | None:
         if node.labels.size <= max_leaf:
@@ -68,7 +83,7 @@ def grow_trees(
 
     def split_node(node: _Growing) -> np.ndarray | Clusters:
         rng = np.random.default_rng([seeds[node.tree], node.depth, node.number])
-        found = cast("Split", how(node))(node.labels, vectors, rng)
+        found = cast("Split", how(node))(node.labels, vectors if len(level) > 1 else by_all_threads, rng)
         in_pieces = node.labels.size > _LABELS_A_PIECE
         return found if isinstance(found, np.ndarray) or in_pieces else assign_labels(vectors[node.labels], found)
 
