@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import argparse
 import heapq
+import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -55,27 +57,39 @@ class Timing:
 
     def __init__(self) -> None:
         self.sites: list[Site] = []
+        self._shared = 0.0
+        self._alone = True
 
     def compute(self, job: Any, site: Any, missing: list[int], *, done: Any, **how: Any) -> None:
         """See :class:`tailwise.distributed.engines.Engine`."""
         taken, looked_at = [], []
+        self._alone = len(missing) == 1
         for piece in missing:
-            begun = time.thread_time()
+            begun, self._shared = time.thread_time(), 0.0
             job.write(site, piece)
             written = time.thread_time()
             done(piece)
-            taken.append(written - begun)
+            taken.append(written - begun - self._shared)
             looked_at.append(time.thread_time() - written)
+        self._alone = True
         self.sites.append(Site(site.function.__name__, taken, looked_at))
 
-    def map_blocks(self, function: Any, blocks: list[Any], **how: Any) -> None:
-        """See :func:`tailwise.parallel.map_blocks`: what threads share without keeping it."""
-        taken = []
+    def map_blocks(self, function: Any, blocks: list[Any], **how: Any) -> list[Any]:
+        """See :func:`tailwise.parallel.map_blocks`: what threads share without keeping it.
+
+        Within a piece that is alone at its site too; within others it is a part of theirs.
+        """
+        if not self._alone:
+            return [function(block) for block in blocks]
+        taken, results = [], []
         for block in blocks:
             begun = time.thread_time()
-            function(block)
+            results.append(function(block))
             taken.append(time.thread_time() - begun)
-        self.sites.append(Site(function.__name__, taken, [0.0] * len(taken)))
+        self._shared += sum(taken)
+        if blocks:
+            self.sites.append(Site(function.__name__, taken, [0.0] * len(taken)))
+        return results
 
     def end(self, job: Any) -> None:
         """See :class:`tailwise.distributed.engines.Engine`."""
@@ -83,8 +97,6 @@ class Timing:
 
 def main(arguments: list[str]) -> None:
     import tailwise as tw
-    from tailwise import dual_state
-    from tailwise.trees import packing, searching
 
     parser = argparse.ArgumentParser(prog="balance")
     parser.add_argument("shape", nargs="*", type=int, metavar="rows labels")
@@ -107,10 +119,10 @@ def main(arguments: list[str]) -> None:
         with (
             tempfile.TemporaryDirectory() as folder,
             tw.workdir(folder, timing),
-            patch.object(packing, "map_blocks", timing.map_blocks),
-            patch.object(searching, "map_blocks", timing.map_blocks),
-            patch.object(dual_state, "map_blocks", timing.map_blocks),
+            ExitStack() as patched,
         ):
+            for module in _sharing():
+                patched.enter_context(patch.object(module, "map_blocks", timing.map_blocks))
             begun = time.thread_time()
             model.fit(data.X_train, data.Y_train)
             total = time.thread_time() - begun
@@ -130,6 +142,16 @@ def main(arguments: list[str]) -> None:
         )
     console.print(table)
     save_results("balance", found)
+
+
+def _sharing() -> list[Any]:
+    """The modules that have threads share work within the program."""
+    from tailwise import parallel
+    from tailwise.distributed import engines
+
+    loaded = [module for name, module in sys.modules.items() if name.startswith("tailwise.")]
+    own = [module for module in loaded if vars(module).get("map_blocks") is parallel.map_blocks]
+    return [module for module in own if module not in (parallel, engines)]
 
 
 def span(pieces: list[float], workers: int, looked_at: list[float] | None = None) -> float:
