@@ -59,6 +59,17 @@ def test_dear_nodes_are_cut_and_cheap_ones_share_a_block(monkeypatch):
     np.testing.assert_array_equal(chunks.first_edge, tree.first_edge)
 
 
+def test_the_last_blocks_are_smaller():
+    n = 4_000
+    costs = np.ones(n)
+    nodes, edges = np.arange(n), np.arange(n)
+    parts = blocks.Block(0, nodes, np.arange(n + 1), edges, np.full(n, -1, np.int32), costs)
+    cut = blocks.cut_parts([parts], [np.ones(n, bool)], 16)
+    sizes = [block.nodes.size for block in cut]
+    assert sizes == sorted(sizes, reverse=True) and sizes[0] >= 3 * sizes[-2]
+    np.testing.assert_array_equal(np.concatenate([block.edges for block in cut]), edges)
+
+
 def test_levels_of_narrow_nodes_are_trained_together():
     """Four levels of two edges each over nodes of labels: three together, and those below each of its ends alone."""
     nested = [[2 * node, 2 * node + 1] for node in range(16)]

@@ -47,8 +47,10 @@ class _InPieces:
         self._vectors, self._n_jobs = vectors, n_jobs
 
     def __getitem__(self, labels: np.ndarray) -> sparse.csr_array:
-        blocks = row_blocks(labels.size, _VECTORS_A_PIECE)
-        found = map_blocks(lambda block: self._vectors[labels[slice(*block)]], blocks, n_jobs=self._n_jobs)
+        def make_vectors(block: tuple[int, int]) -> sparse.csr_array:
+            return self._vectors[labels[slice(*block)]]
+
+        found = map_blocks(make_vectors, row_blocks(labels.size, _VECTORS_A_PIECE), n_jobs=self._n_jobs)
         return sparse.csr_array(sparse.vstack(found, format="csr"))
 
 
