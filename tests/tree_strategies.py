@@ -11,8 +11,9 @@ from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.trees import nodes
 from tailwise.kernels.trees.nodes import Below
 from tailwise.trees.packing import join_trees
+from tailwise.trees.problems import Planted
 from tailwise.trees.structure import tree_from_nested
-from tailwise.trees.training import Planted, train_trees
+from tailwise.trees.training import train_trees
 
 
 @st.composite

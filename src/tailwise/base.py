@@ -109,7 +109,7 @@ class XMCModel(LabelSets, persistence.Saveable, BaseEstimator):
             self.label_counts_ = label_counts(Y)
             with job_of_run(self, "fit", X=X, Y=Y, sample_weight=weight):
                 self.rows_ = self._see_rows(X)
-                seen = self.rows_(X)
+                seen = self.rows_(X, self.get_params(deep=False).get("n_jobs", 1))
                 learn(seen, Y, weight)
                 self.rule_ = self._learn_rule(seen, Y) if rule is None else rule
         except BaseException:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tailwise.kernels.solvers.problems import Support
 from tailwise.kernels.sparse.csr import spread
-from tailwise.parallel import map_blocks, row_blocks
+from tailwise.parallel import gathered, map_blocks
 from tailwise.persistence.checks import (
     check_exact,
     check_indices,
@@ -22,8 +22,8 @@ from tailwise.persistence.checks import (
 
 _LARGEST = float(np.finfo(np.float16).max)
 _SHORT = 2**16
-_PARTS_A_BLOCK = 16
-"""Blocks of labels that are laid in place at once."""
+_ENTRIES_A_BLOCK = 1 << 20
+"""Support vectors, about, that are laid in place at once."""
 
 
 class DualState(NamedTuple):
@@ -101,20 +101,21 @@ class DualStore:
 
     def finish(self, n_jobs: int | None = 1) -> DualState | None:
         """What to keep; None where a solver has no dual. The store is empty afterwards."""
-        parts, self._parts = self._parts, []
+        # Neighbours are laid together: the first who writes to a page of memory waits for it.
+        parts, self._parts = sorted((part for part in self._parts if part[0].size), key=lambda part: part[0][0]), []
         if not self._whole:
             return None
         indptr = np.append(0, np.cumsum(self._sizes))
         rows, values = np.empty(indptr[-1], _row_type(self._n_rows)), np.empty(indptr[-1], np.float16)
 
-        def lay_parts(block: tuple[int, int]) -> None:
-            for labels, own, alphas in parts[slice(*block)]:
-                place: Any = slice(indptr[labels[0]], indptr[labels[-1] + 1]) if labels.size else slice(0)
+        def lay_parts(block: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> None:
+            for labels, own, alphas in block:
+                place: Any = slice(indptr[labels[0]], indptr[labels[-1] + 1])
                 if (np.diff(labels) != 1).any():
                     _, place = spread(indptr[labels], self._sizes[labels])
                 rows[place], values[place] = own, alphas
 
-        map_blocks(lay_parts, row_blocks(len(parts), _PARTS_A_BLOCK), n_jobs=n_jobs)
+        map_blocks(lay_parts, gathered(parts, lambda part: part[1].size, _ENTRIES_A_BLOCK), n_jobs=n_jobs)
         return DualState(self._n_rows, indptr, rows, values)
 
 

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
@@ -63,6 +64,36 @@ def row_blocks(n_rows: int, size: int) -> list[tuple[int, int]]:
     [(0, 2), (2, 4), (4, 5)]
     """
     return [(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+
+
+def falling_blocks(n_rows: int, size: int) -> list[tuple[int, int]]:
+    """As :func:`row_blocks`, but the last ones are smaller and smaller, so that nobody waits long for the very last.
+
+    >>> falling_blocks(20, 8)
+    [(0, 2), (2, 4), (4, 6), (6, 8), (8, 10), (10, 12), (12, 14), (14, 16), (16, 18), (18, 20)]
+    """
+    least, ends = -(-size // 4), [0]
+    while ends[-1] < n_rows:
+        left = n_rows - ends[-1]
+        ends.append(ends[-1] + min(left, size, max(least, left // 8)))
+    return list(pairwise(ends))
+
+
+def gathered(items: Sequence[Block], size: Callable[[Block], int], enough: int) -> list[list[Block]]:
+    """Neighbours together until they have ``enough``, the largest groups first.
+
+    >>> gathered([1, 1, 5, 2, 1], int, 2)
+    [[5], [1, 1], [2], [1]]
+    """
+    groups: list[list[Block]] = []
+    sizes: list[int] = []
+    for item in items:
+        if not sizes or sizes[-1] >= enough:
+            groups.append([])
+            sizes.append(0)
+        groups[-1].append(item)
+        sizes[-1] += size(item)
+    return [groups[i] for i in sorted(range(len(groups)), key=lambda i: -sizes[i])]
 
 
 @contextmanager

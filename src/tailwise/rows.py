@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from tailwise.parallel import map_blocks, row_blocks
 from tailwise.persistence.checks import (
     INTEGERS,
     check_exact,
@@ -23,6 +24,9 @@ from tailwise.persistence.checks import (
 )
 from tailwise.runs import room
 from tailwise.validation import check_number
+
+_ROWS_A_BLOCK = 1 << 13
+"""Of more rows threads share the scaling."""
 
 
 class RowView(NamedTuple):
@@ -55,21 +59,21 @@ class RowView(NamedTuple):
         check_kind("rows_.unit", self.unit, bool)
         return n_seen
 
-    def __call__(self, X: sparse.csr_array) -> sparse.csr_array:
+    def __call__(self, X: sparse.csr_array, n_jobs: int | None = 1) -> sparse.csr_array:
         """X as the model sees it; X itself stays unchanged. Shares what does not change."""
         if self.columns is not None:
             first, last = (int(self.columns[0]), int(self.columns[-1])) if self.columns.size else (0, -1)
             # Columns side by side are cut out in the time that their values take, not their number.
             together = last - first + 1 == self.columns.size
             X = sparse.csr_array(X[:, first : last + 1] if together else X[:, self.columns])
-        return X if self.keeps_values else with_values(X, self._values(X))
+        return X if self.keeps_values else with_values(X, self._values(X, n_jobs))
 
     @property
     def keeps_values(self) -> bool:
         """Whether every value that is seen stays as it is."""
         return self.power == 1 and self.weights is None and not self.unit
 
-    def _values(self, X: sparse.csr_array) -> np.ndarray:
+    def _values(self, X: sparse.csr_array, n_jobs: int | None) -> np.ndarray:
         data = X.data
         if self.power != 1:
             data = np.sign(data) * np.abs(data) ** np.float32(self.power)
@@ -81,8 +85,16 @@ class RowView(NamedTuple):
         from tailwise.kernels.arrays import read_only
         from tailwise.kernels.sparse.rows import unit_values
 
-        indptr = X.indptr.astype(np.int64, copy=False)
-        return unit_values(read_only(indptr), read_only(data), room(data.size, np.float32))
+        indptr, data = read_only(X.indptr.astype(np.int64, copy=False)), read_only(data)
+        scaled = room(data.size, np.float32)
+        if X.shape[0] <= _ROWS_A_BLOCK:
+            return unit_values(indptr, data, scaled)
+
+        def scale_rows(block: tuple[int, int]) -> None:
+            unit_values(indptr[block[0] : block[1] + 1], data, scaled)
+
+        map_blocks(scale_rows, row_blocks(X.shape[0], _ROWS_A_BLOCK), n_jobs=n_jobs)
+        return scaled
 
 
 AS_THEY_ARE = RowView()

@@ -116,13 +116,14 @@ def test_another_n_jobs_is_the_same_run(rows, tmp_path):
 
 
 @pytest.mark.parametrize("change", ["parameter", "rows", "labels"])
-def test_another_run_in_the_folder_is_refused(change, rows, tmp_path):
+def test_another_run_in_the_folder_is_refused(change, rows, tmp_path, monkeypatch):
+    monkeypatch.setattr(jobs, "_BYTES_A_DIGEST", 100)
     X, Y = rows
     with tailwise.workdir(tmp_path / "run"):
         tailwise.DiSMEC(random_state=0).fit(X, Y)
     if change == "rows":
         X = X.copy()
-        X.data[0] *= 2
+        X.data[-1] *= 2
     if change == "labels":
         Y = Y[:, ::-1]
     model = tailwise.DiSMEC(C=3.0 if change == "parameter" else 1.0, random_state=0)

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from strategies import examples, rows_and_labels
 
 import tailwise
-from tailwise.rows import AS_THEY_ARE, RowView, idf_weights, with_values
+from tailwise import rows
+from tailwise.rows import AS_THEY_ARE, UNIT_LENGTH, RowView, idf_weights, with_values
 from tailwise.validation import check_features
 
 
@@ -22,6 +23,14 @@ def dense_view(view, dense):
         length = np.linalg.norm(dense, axis=1, keepdims=True)
         dense = dense / np.where(length > 0, length, 1)
     return dense
+
+
+def test_threads_that_share_the_scaling_give_the_same_bits(monkeypatch):
+    X = check_features(np.arange(1.0, 301).reshape(100, 3))
+    whole = UNIT_LENGTH(X)
+    monkeypatch.setattr(rows, "_ROWS_A_BLOCK", 7)
+    for n_jobs in (1, 2):
+        np.testing.assert_array_equal(UNIT_LENGTH(X, n_jobs).data, whole.data)
 
 
 @examples(60)

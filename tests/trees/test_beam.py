@@ -12,9 +12,10 @@ from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.trees.chunks import BITMAP, pack_chunk
 from tailwise.rows import AS_THEY_ARE
 from tailwise.trees.packing import join_trees
+from tailwise.trees.problems import Planted
 from tailwise.trees.searching import find_labels
 from tailwise.trees.structure import tree_from_nested
-from tailwise.trees.training import Planted, train_trees
+from tailwise.trees.training import train_trees
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,12 @@ from scipy import sparse
 
 import tailwise
 from tailwise.kernels.solvers.problems import Weights
-from tailwise.trees import blocks, training
+from tailwise.trees import assembling, blocks, training
 from tailwise.trees.blocks import runs_of_neighbours
 from tailwise.trees.packing import bare_nodes
+from tailwise.trees.problems import Planted
 from tailwise.trees.structure import tree_from_nested
-from tailwise.trees.training import Planted, train_trees
+from tailwise.trees.training import train_trees
 from tailwise.trees.visiting import upper_nodes
 
 
@@ -43,19 +44,31 @@ def test_dear_nodes_are_cut_and_cheap_ones_share_a_block(monkeypatch):
 
     maps = []
     whole = training.map_shards
-    monkeypatch.setattr(
-        training, "map_shards", lambda function, own, **how: maps.append(own) or whole(function, own, **how)
-    )
+    for module in (training, assembling):
+        monkeypatch.setattr(
+            module, "map_shards", lambda function, own, **how: maps.append(own) or whole(function, own, **how)
+        )
     chunks = train_trees(sparse.csr_array(np.eye(80, dtype=np.float32)), Y, [Planted(tree, costs, costs)], solve)
     upper, packed, leaves = maps
-    assert [sum(part.edges.size for part in block) for block in upper] == [16, 16, 8]
-    assert all(part.node == 0 for block in upper for part in block)
+    assert [block.edges.size for block in upper] == [16, 16, 8]
+    assert all(block.nodes.tolist() == [0] for block in upper)
     assert [(run.first, run.last) for run in packed] == [(0, 1)]
-    assert 4 <= len(leaves) <= 5 and sum(map(len, leaves)) == 40
-    assert all(np.diff([part.node for part in block]).tolist() == [1] * (len(block) - 1) for block in leaves)
+    assert 4 <= len(leaves) <= 5 and sum(block.nodes.size for block in leaves) == 40
+    assert all((np.diff(block.nodes) == 1).all() for block in leaves)
     assert sizes.count((80, 16)) == 2 and sizes.count((80, 8)) == 1 and sizes.count((2, 2)) == 40
     np.testing.assert_array_equal(chunks.target, tree.target)
     np.testing.assert_array_equal(chunks.first_edge, tree.first_edge)
+
+
+def test_the_last_blocks_are_smaller():
+    n = 4_000
+    costs = np.ones(n)
+    nodes, edges = np.arange(n), np.arange(n)
+    parts = blocks.Block(0, nodes, np.arange(n + 1), edges, np.full(n, -1, np.int32), costs)
+    cut = blocks.cut_parts([parts], [np.ones(n, bool)], 16)
+    sizes = [block.nodes.size for block in cut]
+    assert sizes == sorted(sizes, reverse=True) and sizes[0] >= 3 * sizes[-2]
+    np.testing.assert_array_equal(np.concatenate([block.edges for block in cut]), edges)
 
 
 def test_levels_of_narrow_nodes_are_trained_together():
@@ -85,8 +98,8 @@ def test_nodes_are_packed_in_runs_that_labels_interrupt(monkeypatch):
     trained = {node: [(np.arange(*tree.edges(node)), weights_of(2))] for node in range(4)}
     runs = runs_of_neighbours(0, tree, trained)
     assert [(run.first, run.last, run.size) for run in runs] == [(0, 2, 4), (2, 3, 2), (3, 4, 2)]
-    chunks = upper_nodes(tree, {0: bare_nodes(2), 2: bare_nodes(1), 3: bare_nodes(1)}, None).chunks
-    assert chunks.bits.size == tree.n_nodes and not chunks.target.size
+    upper = upper_nodes({0: bare_nodes(2), 2: bare_nodes(1), 3: bare_nodes(1)}, tree.n_nodes, None)
+    assert upper.chunks.bits.size == upper.nodes.size == tree.n_nodes == 11
 
 
 def weights_of(n):

@@ -70,4 +70,4 @@ def test_levels_with_labels_between_them_are_searched_one_by_one():
     assert not is_one_node(tree, part._replace(above=None), tree.labels_of_nodes())
     whole = tree_from_nested([[[0, 1], [2, 3]], [[5, 6], [7, 8]]])
     assert is_one_node(whole, part._replace(edges=np.arange(6)), whole.labels_of_nodes())
-    assert upper_nodes(whole, {}, 1).nodes.tolist() == list(range(whole.n_nodes))
+    assert upper_nodes({}, whole.n_nodes, 1).nodes.tolist() == list(range(whole.n_nodes))

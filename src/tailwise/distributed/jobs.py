@@ -20,10 +20,13 @@ from tailwise import persistence
 from tailwise.atomic import write_whole
 from tailwise.distributed.shards import is_sound, read_shard, shard_digest, write_shard
 from tailwise.errors import InvalidInput, ModelFileError, TailwiseError
+from tailwise.parallel import map_blocks, row_blocks
 from tailwise.persistence.encoding import Writer
 
 MOST_PIECES = 256
 """Of a site: enough for the last ones not to be waited for, few enough that opening files takes no time."""
+_BYTES_A_DIGEST = 1 << 22
+"""Threads share the looking at inputs."""
 _FACTS = "job.json"
 _INPUTS = "inputs"
 _CALLS = ("fit", "predict_topk")
@@ -93,8 +96,9 @@ class Inputs(persistence.Saveable):
 class _Fingerprint(Writer):
     """Encodes values with digests in place of arrays; ``n_jobs`` does not count."""
 
-    def __init__(self) -> None:
+    def __init__(self, n_jobs: int | None) -> None:
         super().__init__(Path())
+        self._n_jobs = n_jobs
 
     def encode(self, name: str, value: Any) -> Any:
         found = super().encode(name, value)
@@ -104,9 +108,13 @@ class _Fingerprint(Writer):
 
     def _write_array(self, name: str, array: np.ndarray) -> str:
         plain = np.ascontiguousarray(array)
-        digest = hashlib.sha256(f"{plain.dtype.str} {array.shape}".encode())
-        digest.update(plain.reshape(-1).view(np.uint8).data if plain.size else b"")
-        return digest.hexdigest()
+        data = plain.reshape(-1).view(np.uint8) if plain.size else np.empty(0, np.uint8)
+
+        def digest_of(block: tuple[int, int]) -> bytes:
+            return hashlib.sha256(data[slice(*block)].data).digest()
+
+        digests = map_blocks(digest_of, row_blocks(data.size, _BYTES_A_DIGEST), n_jobs=self._n_jobs)
+        return hashlib.sha256(b"".join([f"{plain.dtype.str} {array.shape}".encode(), *digests])).hexdigest()
 
 
 def versions() -> dict[str, str]:
@@ -143,7 +151,7 @@ class Job:
 
         ``elsewhere`` says that other processes will work on it, which need the inputs.
         """
-        encoded = _Fingerprint().encode("job", inputs)
+        encoded = _Fingerprint(inputs.model.get_params(deep=False).get("n_jobs")).encode("job", inputs)
         fingerprint = hashlib.sha256(json.dumps(encoded, sort_keys=True).encode()).hexdigest()
         what = f"{type(inputs.model).__name__}.{inputs.call}"
         if (folder / _FACTS).exists():

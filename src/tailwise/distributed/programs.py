@@ -111,15 +111,17 @@ class Driver(Program):
         with self._progress.site(site.costs, [piece for piece in range(site.n_pieces) if there[piece]]) as advance:
 
             def done(piece: int) -> None:
-                # While others compute, so that nobody waits for it at the end; many bytes would stay in memory.
+                # While others compute, so that nobody waits for it at the end; many bytes would stay in memory. What
+                # this process has just written itself is as it was written.
                 nonlocal at_hand
                 at_hand += self.job_of_program.size(site, piece)
+                own = not self._engine.elsewhere
                 if at_hand > _MOST_AT_HAND:
-                    if self.job_of_program.is_sound(site, piece):
+                    if own or self.job_of_program.is_sound(site, piece):
                         sound.add(piece)
                 else:
                     with suppress(ModelFileError):
-                        found[piece] = self.job_of_program.read(site, piece)
+                        found[piece] = self.job_of_program.read(site, piece, sound=own)
                 advance(piece)
 
             if missing:

@@ -6,8 +6,8 @@ into blocks of its edges.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -20,18 +20,64 @@ from tailwise.trees.packing import Trained
 from tailwise.trees.structure import LabelTree
 
 _BLOCKS = 128
-"""So many blocks, about, that cost the same: enough for the last ones not to be waited for."""
+"""So many blocks, about, would cost the same."""
+_LAST = 0.25
+"""The last quarter of the cost is in smaller and smaller blocks, to a quarter of the others: nobody waits long for the
+very last."""
 
 
 class Part(NamedTuple):
     """Some of the edges below a node, ascending: its own, or those of a few levels."""
 
-    tree: int
     node: int
     edges: np.ndarray
-    cost: float
-    above: np.ndarray | None = None
+    above: np.ndarray | None
     """(n_edges,) int32: which of ``edges`` leads to an edge, -1 for the node's own; None where all are its own"""
+
+
+class Block(NamedTuple):
+    """Parts of a tree that are trained together, laid end to end."""
+
+    tree: int
+    nodes: np.ndarray
+    """(n,) int64: the node of each part"""
+    starts: np.ndarray
+    """(n + 1,) int64: part i has the edges from ``starts[i]`` to before ``starts[i + 1]``"""
+    edges: np.ndarray
+    """int64"""
+    above: np.ndarray
+    """(n_edges,) int32: as in :class:`Part`"""
+    costs: np.ndarray
+    """(n,): what each part is expected to cost, in visits of a row"""
+
+    def parts(self) -> list[Part]:
+        """One by one."""
+        levels = self.above >= 0
+        return [
+            Part(node, self.edges[first:last], self.above[first:last] if levels[first:last].any() else None)
+            for node, (first, last) in zip(self.nodes.tolist(), pairwise(self.starts.tolist()), strict=True)
+        ]
+
+    def some(self, first: int, last: int) -> Block:
+        """Parts ``first:last``."""
+        own = slice(self.starts[first], self.starts[last])
+        starts = self.starts[first : last + 1] - self.starts[first]
+        return Block(
+            self.tree, self.nodes[first:last], starts, self.edges[own], self.above[own], self.costs[first:last]
+        )
+
+    def in_pieces(self, size: int) -> list[Block]:
+        """The one part, cut after every ``size`` edges."""
+        n_edges = self.edges.size
+        return [
+            self._replace(
+                starts=np.array([0, last - first]),
+                edges=self.edges[first:last],
+                above=self.above[first:last],
+                costs=self.costs * _groups(last - first) / _groups(n_edges),
+            )
+            for first, last in pairwise([*range(0, n_edges, size), n_edges])
+        ]
 
 
 class Run(NamedTuple):
@@ -44,40 +90,54 @@ class Run(NamedTuple):
     """weights of all"""
 
 
-Block = list[Part]
-
-
-def _predicted(own: Below, first: int, last: int, edges: np.ndarray, n_visitors: int) -> float:
-    """The cost of some edges of a node, in visits of a row: some sweeps over all rows for every sixteen edges."""
-    rows = own.indptr[own.stop[last - 1]] - own.indptr[own.start[first]] + n_visitors
-    return float(rows * (2 + sweeps_over(int(rows), 7) * -(-edges.size // LANES)) + 100 * edges.size)
-
-
-def upper_parts(number: int, tree: LabelTree, own: Below, *, in_levels: bool) -> Iterator[Part]:
+def upper_parts(number: int, tree: LabelTree, own: Below, *, in_levels: bool) -> Block:
     """The edges to nodes of every node that has any.
 
     With ``in_levels`` a part has whole levels of edges below its node, as many as sixteen lanes serve: rows that lie
     below the node are then gathered and visited once for all of them.
     """
     done = np.zeros(tree.n_nodes, np.bool_)
-    for node in range(tree.n_nodes):
+    nodes, edges_of, above_of = [], [np.empty(0, np.int64)], [np.empty(0, np.int32)]
+    for node in np.unique(_node_of(tree, np.flatnonzero(tree.target >= 0))).tolist():
+        if done[node]:
+            continue
         first, last = tree.edges(node)
         level = edges = first + np.flatnonzero(tree.target[first:last] >= 0)
-        if done[node] or not edges.size:
-            continue
         above = np.full(edges.size, -1, np.int32)
-        while in_levels and level.size:
-            nodes = tree.target[level]
-            leads, starts = _edges_of(tree, nodes)
+        while in_levels and level.size and edges.size < LANES:
+            leads, starts = _edges_of(tree, tree.target[level])
             inner = tree.target[leads] >= 0
             below, starts = leads[inner], starts[inner]
             if edges.size + below.size > LANES:
                 break
             above = np.append(above, edges.size - level.size + starts).astype(np.int32)
+            done[tree.target[level]] = True
             edges, level = np.append(edges, below), below
-            done[nodes] = True
-        cost = _predicted(own, first, last, edges, 0)
-        yield Part(number, node, edges, cost, above if (above >= 0).any() else None)
+        nodes.append(node)
+        edges_of.append(edges)
+        above_of.append(above)
+    sizes = np.array([edges.size for edges in edges_of])
+    at = np.array(nodes, np.int64)
+    costs = _costs(_pairs_below(tree, own, at), sizes[1:])
+    return Block(number, at, np.cumsum(sizes), np.concatenate(edges_of), np.concatenate(above_of), costs)
+
+
+def label_parts(
+    number: int, tree: LabelTree, own: Below, leaf: np.ndarray, chosen: np.ndarray, visitors: sparse.csr_array | None
+) -> Block:
+    """The ``chosen`` edges to labels of every node that has any; a leaf that has none is a part without edges."""
+    edges = np.flatnonzero(chosen)
+    sizes = np.bincount(_node_of(tree, edges), minlength=tree.n_nodes)
+    nodes = np.flatnonzero(leaf | (sizes > 0))
+    rows, sizes = _pairs_below(tree, own, nodes), sizes[nodes]
+    if visitors is not None:
+        rows += np.diff(visitors.indptr)[nodes]
+    starts = np.append(0, np.cumsum(sizes))
+    return Block(number, nodes, starts, edges, np.full(edges.size, -1, np.int32), _costs(rows, sizes))
+
+
+def _node_of(tree: LabelTree, edges: np.ndarray) -> np.ndarray:
+    return np.searchsorted(tree.first_edge, edges, side="right") - 1
 
 
 def _edges_of(tree: LabelTree, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -86,50 +146,57 @@ def _edges_of(tree: LabelTree, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return spread(tree.first_edge[nodes], counts)[1], np.repeat(np.arange(nodes.size), counts)
 
 
-def label_parts(
-    number: int, tree: LabelTree, own: Below, leaf: np.ndarray, chosen: np.ndarray, visitors: sparse.csr_array | None
-) -> Iterator[Part]:
-    """The ``chosen`` edges to labels of every node that has any; a leaf that has none is a part without edges."""
-    came = np.zeros(tree.n_nodes, np.int64) if visitors is None else np.diff(visitors.indptr)
-    for node in range(tree.n_nodes):
-        first, last = tree.edges(node)
-        edges = first + np.flatnonzero(chosen[first:last])
-        if edges.size:
-            yield Part(number, node, edges, _predicted(own, first, last, edges, int(came[node])))
-        elif leaf[node]:
-            yield Part(number, node, edges, 0.0)
+def _pairs_below(tree: LabelTree, own: Below, nodes: np.ndarray) -> np.ndarray:
+    """How many pairs of a row and a label lie below each of ``nodes``."""
+    if not tree.target.size:
+        return np.zeros(nodes.size, np.int64)
+    first, last = tree.first_edge[nodes], tree.first_edge[nodes + 1] - 1
+    return own.indptr[own.stop[last]] - own.indptr[own.start[first]]
 
 
-def cut_parts(parts: list[Part], is_leaf: list[np.ndarray], least_edges: int) -> list[Block]:
-    """Blocks of about the same cost: the same ones for every number of threads.
+def _costs(rows: np.ndarray, n_edges: np.ndarray) -> np.ndarray:
+    """In visits of a row: some sweeps over all rows of a node for every sixteen of its edges."""
+    sweeps = np.array([sweeps_over(own, 7) for own in rows.tolist()], np.int64)
+    return np.where(n_edges, rows * (2 + sweeps * _groups(n_edges)) + 100 * n_edges, 0).astype(np.float64)
 
-    Nodes of labels are together in runs of neighbours, which can be packed at once. Other nodes may be cut.
+
+def _groups(n_edges: Any) -> Any:
+    return -(-n_edges // LANES)
+
+
+def cut_parts(trees: list[Block], is_leaf: list[np.ndarray], least_edges: int) -> list[Block]:
+    """Blocks of about the same cost, and smaller ones: the same for every number of threads.
+
+    ``trees`` has all parts of each tree. Nodes of labels are together in runs of neighbours, which can be packed at
+    once. Other nodes may be cut.
     """
-    limit = sum(part.cost for part in parts) / _BLOCKS
+    left = total = sum(float(parts.costs.sum()) for parts in trees)
+    limit = total / _BLOCKS
     blocks: list[Block] = []
-    filled = np.inf
-    for part in parts:
-        leaf = is_leaf[part.tree][part.node]
-        if not leaf and part.cost > limit:
-            # Sixteen edges cost what one costs.
-            size = LANES * max(1, least_edges // LANES, round(part.edges.size * limit / part.cost / LANES))
-            pieces = np.split(part.edges, range(size, part.edges.size, size))
-            blocks += [[part._replace(edges=own, cost=part.cost * own.size / part.edges.size)] for own in pieces]
-            filled = np.inf
-            continue
-        before = blocks[-1][-1] if blocks else part
-        neighbours = before.tree == part.tree and is_leaf[before.tree][before.node] == leaf
-        if filled >= limit or not neighbours or (leaf and part.node != before.node + 1):
-            blocks.append([])
-            filled = 0.0
-        blocks[-1].append(part)
-        filled += part.cost
+    for parts in trees:
+        leaf = is_leaf[parts.tree][parts.nodes]
+        dear = ~leaf & (parts.costs > limit)
+        together = (leaf[1:] == leaf[:-1]) & ~(leaf[1:] & (np.diff(parts.nodes) != 1)) & ~dear[1:] & ~dear[:-1]
+        begins, filled, enough = [], 0.0, 0.0
+        for part, (joins, cost) in enumerate(zip([False, *together.tolist()], parts.costs.tolist(), strict=False)):
+            if not joins or filled >= enough:
+                begins.append(part)
+                filled, enough = 0.0, min(limit, max(_LAST * limit, left / (_LAST * _BLOCKS)))
+            filled += cost
+            left -= cost
+        for first, last in pairwise([*begins, parts.nodes.size]):
+            block = parts.some(first, last)
+            if dear[first]:
+                share = block.edges.size * limit / float(block.costs[0])
+                blocks += block.in_pieces(LANES * max(1, least_edges // LANES, round(share / LANES)))
+            else:
+                blocks.append(block)
     return blocks
 
 
 def cost_of(block: Block) -> float:
     """What a block is expected to cost, in visits of a row."""
-    return float(round(sum(part.cost for part in block)))
+    return float(round(block.costs.sum()))
 
 
 def runs_of_neighbours(number: int, tree: LabelTree, trained: dict[int, list[Trained]]) -> list[Run]:

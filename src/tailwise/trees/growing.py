@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 import numpy as np
+from scipy import sparse
 
-from tailwise.parallel import map_shards
+from tailwise.parallel import map_blocks, map_shards, row_blocks
 from tailwise.trees.clustering import Clusters, Vectors, assign_labels
 from tailwise.trees.structure import MAX_CHILDREN, LabelTree, tree_from_nested
 
@@ -17,6 +19,7 @@ assigned."""
 
 _LABELS_A_PIECE = 2048
 """A node of more labels has them assigned to clusters in pieces."""
+_VECTORS_A_PIECE = 256
 
 
 class _Piece(NamedTuple):
@@ -35,6 +38,20 @@ class _Growing(NamedTuple):
     number: int
     labels: np.ndarray
     children: list[Any]
+
+
+class _InPieces:
+    """Vectors that all threads make, for a node that is split while no other one is."""
+
+    def __init__(self, vectors: Vectors, n_jobs: int | None) -> None:
+        self._vectors, self._n_jobs = vectors, n_jobs
+
+    def __getitem__(self, labels: np.ndarray) -> sparse.csr_array:
+        def make_vectors(block: tuple[int, int]) -> sparse.csr_array:
+            return self._vectors[labels[slice(*block)]]
+
+        found = map_blocks(make_vectors, row_blocks(labels.size, _VECTORS_A_PIECE), n_jobs=self._n_jobs)
+        return sparse.csr_array(sparse.vstack(found, format="csr"))
 
 
 def grow_trees(
@@ -59,6 +76,7 @@ def grow_trees(
     labels = np.sort(labels).astype(np.int32)
     roots: list[list[Any]] = [[] for _ in seeds]
     level = [_Growing(tree, 0, 0, labels, root) for tree, root in enumerate(roots)]
+    by_all_threads = vectors if sparse.issparse(vectors) else _InPieces(vectors, n_jobs)
 
     def how(node: _Growing) -> Split | None:
         if node.labels.size <= max_leaf:
@@ -67,7 +85,7 @@ def grow_trees(
 
     def split_node(node: _Growing) -> np.ndarray | Clusters:
         rng = np.random.default_rng([seeds[node.tree], node.depth, node.number])
-        found = cast("Split", how(node))(node.labels, vectors, rng)
+        found = cast("Split", how(node))(node.labels, vectors if len(level) > 1 else by_all_threads, rng)
         in_pieces = node.labels.size > _LABELS_A_PIECE
         return found if isinstance(found, np.ndarray) or in_pieces else assign_labels(vectors[node.labels], found)
 
@@ -108,7 +126,7 @@ def grow_trees(
                     continue
                 child = _Growing(node.tree, node.depth + 1, number, part, [])
                 number += 1
-                if how(child) is None and part.size <= MAX_CHILDREN:
+                if part.size <= MAX_CHILDREN and how(child) is None:
                     node.children.append(part)
                     continue
                 node.children.append(child.children)
@@ -118,9 +136,10 @@ def grow_trees(
 
 def _parts(labels: np.ndarray, assignment: np.ndarray) -> list[np.ndarray]:
     """The labels of each cluster that has any."""
-    sizes = np.bincount(assignment)
-    parts = np.split(labels[np.argsort(assignment, kind="stable")], np.cumsum(sizes)[:-1])
-    return [part for part in parts if part.size]
+    ends = np.append(0, np.cumsum(np.bincount(assignment))).tolist()
+    # Two bytes, because these are sorted in linear time.
+    ordered = labels[np.argsort(assignment.astype(np.uint16), kind="stable")]
+    return [ordered[first:last] for first, last in pairwise(ends) if first < last]
 
 
 def _bounded(labels: np.ndarray) -> list[Any]:

@@ -41,9 +41,10 @@ from tailwise.trees import old_folders
 from tailwise.trees.checks import check_chunks
 from tailwise.trees.explaining import path_to, unpack_labels, unpack_node
 from tailwise.trees.going_on import GoingOn
+from tailwise.trees.problems import Planted
 from tailwise.trees.searching import find_labels, find_visitors
 from tailwise.trees.structure import LabelTree, tree_from_user
-from tailwise.trees.training import Planted, train_trees
+from tailwise.trees.training import train_trees
 from tailwise.trees.updating import Kept, edges_before, homes_of_labels, neighbours, regrow
 from tailwise.trees.visiting import Upper
 from tailwise.trees.weighting import leaf_costs

@@ -11,7 +11,7 @@ from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.problems import Weights
 from tailwise.kernels.sparse.csr import spread
 from tailwise.kernels.trees.chunks import BITMAP, Chunk, Chunks, pack_chunk
-from tailwise.parallel import map_blocks
+from tailwise.parallel import gathered, map_blocks
 from tailwise.runs import room
 from tailwise.trees.structure import LabelTree
 
@@ -144,19 +144,13 @@ def join_trees(trees: list[list[Chunks]], *, n_jobs: int | None = None) -> Chunk
         ends = np.cumsum([0] + [int(own[-1]) for own in starts])
         whole = np.concatenate([[0], *(own[1:] + end for own, end in zip(starts, ends, strict=False))])
         joined[name] = whole.astype(starts[0].dtype)
-    copies: list[list[tuple[np.ndarray, np.ndarray]]] = [[]]
-    filled = 0
+    copies: list[tuple[np.ndarray, np.ndarray]] = []
     for name, kind in _ARRAYS.items():
         own = [getattr(part, name) for part in parts]
         ends = np.cumsum([array.size for array in own])
         joined[name] = room(int(ends[-1]), kind)
-        for array, place in zip(own, np.split(joined[name], ends[:-1]), strict=True):
-            if filled > _BYTES_A_COPY:
-                copies.append([])
-                filled = 0
-            copies[-1].append((place, array))
-            filled += array.nbytes
-    map_blocks(copy_block, copies, n_jobs=n_jobs)
+        copies += zip(np.split(joined[name], ends[:-1]), own, strict=True)
+    map_blocks(copy_block, gathered(copies, lambda copy: copy[1].nbytes, _BYTES_A_COPY), n_jobs=n_jobs)
     return frozen(Chunks(**joined))
 
 
@@ -172,9 +166,12 @@ def _in_order(parts: list[Trained]) -> Trained:
         return np.empty(0, np.int64), _NOTHING
     if len(parts) == 1:
         return parts[0]
+    parts = sorted(parts, key=lambda part: part[0][0])
     edges = np.concatenate([own for own, _ in parts])
     sizes = np.concatenate([np.diff(weights.indptr) for _, weights in parts])
     features, values, bias = (np.concatenate([weights[n] for _, weights in parts]) for n in (1, 2, 3))
+    if (np.diff(edges) > 0).all():
+        return edges, Weights(np.append(0, np.cumsum(sizes)), features, values, bias)
     order = np.argsort(edges)
     indptr, entries = spread((np.cumsum(sizes) - sizes)[order], sizes[order])
     return edges[order], Weights(indptr, features[entries], values[entries], bias[order])

@@ -10,7 +10,7 @@ from tailwise.kernels.arrays import frozen
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.trees.beam import Search, search_trees
 from tailwise.kernels.trees.chunks import Chunks
-from tailwise.parallel import count_jobs, map_blocks, map_shards, row_blocks
+from tailwise.parallel import count_jobs, falling_blocks, map_blocks, map_shards, row_blocks
 from tailwise.trees.structure import LabelTree
 from tailwise.trees.visiting import Upper
 
@@ -82,9 +82,9 @@ def find_visitors(
     blocks = [
         (number, *block)
         for number, own in enumerate(chunks)
-        for block in row_blocks(X.shape[0], _rows_at_once(own, beam, at_once))
+        for block in falling_blocks(X.shape[0], _rows_at_once(own, beam, at_once))
     ]
-    visits = map_shards(visit_block, blocks, n_jobs=n_jobs)
+    visits = map_shards(visit_block, blocks, n_jobs=n_jobs, weight=lambda block: block[2] - block[1])
     found, nobody = [], (np.empty(0, np.int32), np.empty(0, np.int32))
     for number, tree in enumerate(trees):
         own = [nobody, *(visit for block, visit in zip(blocks, visits, strict=True) if block[0] == number)]

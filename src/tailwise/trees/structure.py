@@ -53,37 +53,46 @@ def tree_from_nested(root: Any) -> LabelTree:
     nodes, targets = [root], []
     for node in nodes:
         if isinstance(node, np.ndarray):
-            targets.append(~node.astype(np.int32))
+            targets.append(node)
             continue
         below = np.empty(len(node), np.int32)
         for j, item in enumerate(node):
             if isinstance(item, list | np.ndarray):
-                below[j] = len(nodes)
+                below[j] = ~len(nodes)
                 nodes.append(item)
             else:
-                below[j] = ~item
+                below[j] = item
         targets.append(below)
-    first_edge = np.concatenate([[0], np.cumsum([len(below) for below in targets])]).astype(np.int32)
-    target = np.concatenate(targets)
+    first_edge = np.append(0, np.cumsum([len(below) for below in targets])).astype(np.int32)
+    # Labels are what they are so far, and nodes negative.
+    target = ~np.concatenate(targets).astype(np.int32)
     return LabelTree(first_edge, target, *_label_ranges(first_edge, target))
 
 
 def _label_ranges(first_edge: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    n_nodes = first_edge.shape[0] - 1
-    size = np.ones(target.shape[0], np.int64)
-    edge_to = np.zeros(n_nodes, np.int64)
-    inner = np.flatnonzero(target >= 0)
-    edge_to[target[inner]] = inner
-    for node in range(n_nodes - 1, 0, -1):
-        size[edge_to[node]] = size[first_edge[node] : first_edge[node + 1]].sum()
-    start = np.zeros(target.shape[0], np.int64)
-    for node in range(n_nodes):
-        own = slice(first_edge[node], first_edge[node + 1])
-        begin = 0 if node == 0 else start[edge_to[node]]
-        start[own] = begin + np.cumsum(size[own]) - size[own]
+    edge_to = np.append(-1, np.flatnonzero(target >= 0))  # nodes are numbered in the order of the edges to them
+    levels = [(0, 1)]
+    while levels[-1][0] < levels[-1][1]:
+        first, last = first_edge[list(levels[-1])]
+        levels.append((levels[-1][1], levels[-1][1] + int(np.count_nonzero(target[first:last] >= 0))))
+    size, start = np.ones(target.size, np.int64), np.zeros(target.size, np.int64)
+    for first, last in levels[:0:-1]:
+        before, ends = _before(size, first_edge, first, last)
+        size[edge_to[first:last]] = np.diff(before[ends])
+    for first, last in levels[:-1]:
+        before, ends = _before(size, first_edge, first, last)
+        begin = start[edge_to[first:last]] if first else 0
+        own = slice(first_edge[first], first_edge[last])
+        start[own] = before[:-1] + np.repeat(begin - before[ends[:-1]], np.diff(ends))
     order = np.empty((target < 0).sum(), np.int32)
     order[start[target < 0]] = ~target[target < 0]
     return order, start, start + size
+
+
+def _before(size: np.ndarray, first_edge: np.ndarray, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+    """The sum of ``size`` before each edge of nodes ``first:last``, and where in that those of each node begin."""
+    ends = first_edge[first : last + 1]
+    return np.append(0, np.cumsum(size[ends[0] : ends[-1]])), ends - ends[0]
 
 
 def tree_from_user(tree: Any, label_counts: np.ndarray) -> LabelTree:

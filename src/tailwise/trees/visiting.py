@@ -32,16 +32,16 @@ class Upper(NamedTuple):
     """the tree's number of each"""
 
 
-def upper_nodes(tree: LabelTree, packed: dict[int, Chunks], n_jobs: int | None) -> Upper:
-    """All nodes of ``tree``, of which ``packed`` has the runs that have edges to nodes."""
+def upper_nodes(packed: dict[int, Chunks], n_nodes: int, n_jobs: int | None) -> Upper:
+    """All nodes of a tree, of which ``packed`` has the runs that have edges to nodes, by their first ones."""
     parts, last = [], 0
-    for first in [*sorted(packed), tree.n_nodes]:
+    for first in [*sorted(packed), n_nodes]:
         if first > last:
             parts.append(bare_nodes(first - last))
-        if first < tree.n_nodes:
+        if first < n_nodes:
             parts.append(packed[first])
             last = first + packed[first].bits.size
-    return Upper(join_trees([parts], n_jobs=n_jobs), NO_LEVELS, np.arange(tree.n_nodes))
+    return Upper(join_trees([parts], n_jobs=n_jobs), NO_LEVELS, np.arange(n_nodes))
 
 
 def upper_levels(

@@ -21,6 +21,8 @@ def leaf_costs(weighting: Any, propensity: Any, Y: sparse.csr_array, weight: np.
     >>> leaf_costs("convex", [0.5, 1.0], sparse.csr_array([[1.0, 1.0]]))
     array([1.5, 0.5])
     """
+    if weighting == "none" and propensity is None:
+        return np.ones(Y.shape[1])
     weights = propensity_weights(weighting, resolve_propensity(propensity, Y))
     counts = label_counts(Y) if weight is None else weight @ Y
     return weights / np.average(weights, weights=counts) if counts.any() else weights
