@@ -194,6 +194,12 @@ TWINS = {
         st.tuples(st.integers(0, 9).map(lambda n: np.ones(n, np.int16)), st.integers(0, 2**40).map(np.uint64)),
         call=prefetch,
     ),
+    arrays.prefetch_row: Twin(
+        lambda indices, data, start, stop: None,
+        st.tuples(st.integers(0, 200), st.integers(0, 200), st.integers(0, 200)).map(
+            lambda sizes: (np.ones(sizes[0], np.int32), np.ones(sizes[0], np.float32), sizes[1], sum(sizes[1:]))
+        ),
+    ),
     bits.count_bits: Twin(
         lambda word: int(word).bit_count(), st.tuples(st.integers(0, 2**64 - 1).map(np.uint64)), call=count_bits
     ),

@@ -22,7 +22,7 @@ N_FEATURES = 6
 @pytest.fixture
 def problem():
     tree = tree_from_nested(NESTED)
-    part = Part(0, 0, np.arange(6), 1.0, ABOVE.astype(np.int32))
+    part = Part(0, np.arange(6), ABOVE.astype(np.int32))
     rng = np.random.default_rng(0)
     W = rng.integers(-127, 128, (8, N_FEATURES)).astype(np.float32)
     W[:, 0] = 127  # Rounding weights to bytes leaves them as they are.
@@ -65,7 +65,7 @@ def test_all_nodes_are_found_by_levels_as_without(problem):
 
 def test_levels_with_labels_between_them_are_searched_one_by_one():
     tree, edges = tree_from_nested([[[0, 1], [2, 3], 4], [[5, 6], [7, 8]]]), np.array([0, 1, 2, 3, 5, 6])
-    part = Part(0, 0, edges, 1.0, ABOVE.astype(np.int32))
+    part = Part(0, edges, ABOVE.astype(np.int32))
     assert not is_one_node(tree, part, tree.labels_of_nodes())
     assert not is_one_node(tree, part._replace(above=None), tree.labels_of_nodes())
     whole = tree_from_nested([[[0, 1], [2, 3]], [[5, 6], [7, 8]]])
