@@ -127,7 +127,7 @@ def findings(draw):
     k, first = draw(st.integers(1, 6)), draw(st.integers(0, 2))
     labels, scores = np.full((first + n_rows, k), 7, np.int32), np.full((first + n_rows, k), 7, np.float32)
     block = first, first + n_rows
-    return np.array(found, np.int32), logs, np.array(begin, np.int64), n_levels[0], n_trees, block, labels, scores
+    return np.array(found, np.int32), logs, np.array(begin, np.int32), n_levels[0], n_trees, block, labels, scores
 
 
 def merged(found, logs, begin, n_first, n_trees, block, labels, scores):

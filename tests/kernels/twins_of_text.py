@@ -13,8 +13,8 @@ from strategies import label_rows, sparse_rows
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.text import parsing, terms, weighing
 
-WORDS = np.zeros(256, np.bool_)
-WORDS[[ord(letter) for letter in "abcé"]] = True
+WORDS = np.zeros(256, np.uint32)
+WORDS[[ord(letter) for letter in "abcé"]] = [ord(letter) for letter in "abcé"]
 texts = st.lists(st.text("ab cé.", max_size=14), min_size=1, max_size=4)
 
 

@@ -12,7 +12,7 @@ from strategies import generators, sparse_rows
 from tailwise.kernels import arrays, bits
 from tailwise.kernels.solvers.problems import LOGISTIC, SQUARED_HINGE, pack_rows
 from tailwise.kernels.sparse.csr import Csr, csr_parts
-from tailwise.kernels.trees import beam, chunks, clustering, halving, nodes, unpacking
+from tailwise.kernels.trees import beam, chunks, clustering, halving, merging, nodes, unpacking
 from tailwise.kernels.trees.clustering import Centroids
 from tree_strategies import forests, gathered, solved_children
 
@@ -78,6 +78,15 @@ def searches(draw):
     n, k = X.shape[0], draw(st.integers(0, 6))
     labels, scores = np.full((n, k), 7, np.int32), np.full((n, k), 7, np.float32)
     return found, search, csr_parts(X), n_features, block, labels, scores, n_labels
+
+
+def search_and_merge(found, search, X, n_features, block, labels, scores, n_labels):
+    """Nodes and where each row's begin, where no labels are asked for; else these are written."""
+    visiting = labels.shape[1] == 0
+    result = beam.search_trees(found, search, X, n_features, block, visiting)
+    if not visiting:
+        merging.merge_trees(*result, found.roots.size, block, labels, scores)
+    return (result[0], result[2]) if visiting else (np.empty(0, np.int32), np.empty(0, np.int32))
 
 
 def expected_scores(found, search, X, n_features, block, labels, scores, n_labels):
@@ -218,7 +227,7 @@ TWINS = {
         expected_scores,
         searches(),
         writes=(5, 6),
-        call=lambda *arguments: beam.search_trees(*arguments[:7]),
+        call=search_and_merge,
         seen=read_scores,
         atol=1e-4,
     ),

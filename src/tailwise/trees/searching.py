@@ -10,6 +10,7 @@ from tailwise.kernels.arrays import frozen
 from tailwise.kernels.sparse.csr import csr_parts
 from tailwise.kernels.trees.beam import Search, search_trees
 from tailwise.kernels.trees.chunks import Chunks
+from tailwise.kernels.trees.merging import merge_trees
 from tailwise.parallel import count_jobs, falling_blocks, map_blocks, map_shards, row_blocks
 from tailwise.trees.structure import LabelTree
 from tailwise.trees.visiting import Upper
@@ -42,7 +43,8 @@ def find_labels(
     rows, search = csr_parts(X), Search(loss, beam, float(path_weight))
 
     def search_block(block: tuple[int, int]) -> None:
-        search_trees(chunks, search, rows, X.shape[1], block, labels, scores)
+        found = search_trees(chunks, search, rows, X.shape[1], block, False)
+        merge_trees(*found, chunks.roots.shape[0], block, labels, scores)
 
     if X.shape[0] == 1:
         # Threads and progress bars would take longer to prepare than the search takes.
@@ -64,15 +66,13 @@ def find_visitors(
     """
     rows = csr_parts(X)
     holds = [tree.labels_of_nodes()[own.nodes] > 0 for own, tree in zip(upper, trees, strict=True)]
-
-    nothing = np.empty((X.shape[0], 0), np.int32), np.empty((X.shape[0], 0), np.float32)
     # Read-only as those of a model, so that one compiled search serves both.
     chunks = [frozen(own.chunks) for own in upper]
 
     def visit_block(block: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
         number, first, last = block
         search = Search(loss, min(beam, trees[number].n_nodes), 1.0, upper[number].above)
-        nodes, begin = search_trees(chunks[number], search, rows, X.shape[1], (first, last), *nothing)
+        nodes, _, begin, _ = search_trees(chunks[number], search, rows, X.shape[1], (first, last), True)
         n_nodes = np.diff(begin.reshape(-1, last - first + 1), axis=1)
         visitors = np.repeat(np.tile(np.arange(first, last, dtype=np.int32), len(n_nodes)), n_nodes.ravel())
         held = holds[number][nodes]

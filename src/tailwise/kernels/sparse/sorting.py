@@ -44,7 +44,9 @@ def sort_keys(keys, n):
         low, high = todo[depth], todo[depth + 1]
         while high - low >= _SMALL:
             a, b, c = keys[low], keys[(low + high) >> 1], keys[high]
-            pivot = max(min(a, b), min(max(a, b), c))
+            if b < a:
+                a, b = b, a
+            pivot = b if c > b else c if c > a else a
             i, j = low, high
             while i <= j:
                 while keys[i] < pivot:

@@ -17,8 +17,10 @@ def _floor_of(total, touched, keep):
     sizes = empty(touched.shape[0], np.float32)
     low, high = np.float32(0), np.float32(0)
     for j in range(touched.shape[0]):
-        sizes[j] = abs(total[np.uint64(touched[j])])
-        high = max(high, sizes[j])
+        size = abs(total[np.uint64(touched[j])])
+        sizes[j] = size
+        if size > high:
+            high = size
     for _ in range(24):
         middle = (low + high) / np.float32(2)
         above = 0
@@ -79,13 +81,13 @@ def sum_groups(groups, block, X, n_features, keep):
     were first met. Groups without entries are empty. Sums run in the order of the input: the same bits whoever calls.
     """
     start, stop = block
-    room = 0
+    room, most = 0, keep if keep < n_features else n_features
     for group in range(start, stop):
         size = 0
         for a in range(groups.indptr[group], groups.indptr[group + 1]):
             row = np.uint64(groups.indices[a])
             size += X.indptr[row + np.uint64(1)] - X.indptr[row]
-        room += min(size, n_features, keep)
+        room += size if size < most else most
     counts = empty(stop - start, np.int64)
     features = empty(room, np.int32)
     values = empty(room, np.float32)

@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.arrays import empty
+from tailwise.kernels.arrays import empty, prefetch
 from tailwise.kernels.compilation import njit
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SPACE = np.uint64(32)
+_AHEAD = 16
 
 
 class Terms(NamedTuple):
@@ -48,11 +49,12 @@ def _slot(keys, key):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def hash_words(codes, starts, is_word, shortest, longest_run, stop, out):
-    """Runs of 1…``longest_run`` words of each text; words are ``shortest`` or more characters of ``is_word``.
+def hash_words(codes, starts, letters, shortest, longest_run, stop, out):
+    """Runs of 1…``longest_run`` words of each text; words are ``shortest`` or more characters of ``letters``.
 
-    ``codes`` (uint32) are the code points of all texts, text i at ``starts[i]:starts[i + 1]``; words in the hash table
-    ``stop`` (see :func:`build_table`) do not count. ``out`` needs room for
+    ``codes`` (uint32) are the code points of all texts, text i at ``starts[i]:starts[i + 1]``; ``letters`` (uint32) has
+    for each what it counts as, 0 for what is in no word. Words in the hash table ``stop`` (see :func:`build_table`) do
+    not count. ``out`` needs room for
     ``longest_run * (codes.size // (shortest + 1) + texts)`` terms and is written; the rest may be read-only. Returns
     the number of terms.
     """
@@ -63,18 +65,23 @@ def hash_words(codes, starts, is_word, shortest, longest_run, stop, out):
         at, end = np.uint64(starts[text]), np.uint64(starts[text + 1])
         words = 0
         while at < end:
-            if not is_word[codes[at]]:
+            letter = letters[codes[at]]
+            begin, state = at, np.uint64(0)
+            # Behind the last text there is what is in no word.
+            while letter != 0:
+                state = _mix(state, np.uint64(letter))
                 at += np.uint64(1)
-                continue
-            begin = at
-            state = np.uint64(0)
-            while at < end and is_word[codes[at]]:
-                state = _mix(state, np.uint64(codes[at]))
-                at += np.uint64(1)
-            if at - begin < shortest:
+                letter = letters[codes[at]]
+            size = at - begin
+            at += np.uint64(1)
+            if size == 0 or size < shortest:
                 continue
             state = _finish(state)
             if stop[_slot(stop, state)] != 0:
+                continue
+            if longest_run == 1:
+                out.hashes[n], out.first[n], out.length[n] = state, begin, size
+                n += 1
                 continue
             recent[words % longest_run] = state
             begins[words % longest_run] = begin
@@ -86,30 +93,31 @@ def hash_words(codes, starts, is_word, shortest, longest_run, stop, out):
                     combined = _finish(_mix(_mix(_SPACE, combined), recent[later % longest_run]))
                 out.hashes[n] = combined
                 out.first[n] = begins[(words - run) % longest_run]
-                out.length[n] = at - np.uint64(begins[(words - run) % longest_run])
+                out.length[n] = begin + size - np.uint64(begins[(words - run) % longest_run])
                 n += 1
         out.indptr[text + 1] = n
     return n
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def hash_pieces(codes, starts, is_word, shortest, longest, out):
+def hash_pieces(codes, starts, letters, shortest, longest, out):
     """Pieces of ``shortest``…``longest`` characters of each word with a space around it: scikit-learn's ``char_wb``.
 
-    Words are runs of characters for which ``is_word`` holds. The characters around a word, which must exist in
-    ``codes``, count as spaces. ``out`` needs room for ``(longest - shortest + 1) * 2 * (codes.size + texts)`` terms and
-    is written; the rest may be read-only. Returns the number of terms.
+    Words are runs of characters that have ``letters``, as :func:`hash_words` takes them. The characters around a word,
+    which must exist in ``codes``, count as spaces. ``out`` needs room for
+    ``(longest - shortest + 1) * 2 * (codes.size + texts)`` terms and is written; the rest may be read-only. Returns the
+    number of terms.
     """
     n = 0
     out.indptr[0] = 0
     for text in range(starts.size - 1):
         at, end = starts[text], starts[text + 1]
         while at < end:
-            if not is_word[codes[np.uint64(at)]]:
+            if not letters[codes[np.uint64(at)]]:
                 at += 1
                 continue
             begin = at
-            while at < end and is_word[codes[np.uint64(at)]]:
+            while at < end and letters[codes[np.uint64(at)]]:
                 at += 1
             padded = at - begin + 2
             for size in range(shortest, longest + 1):
@@ -118,7 +126,7 @@ def hash_pieces(codes, starts, is_word, shortest, longest, out):
                     state = np.uint64(0)
                     for place in range(begin - 1 + offset, begin - 1 + offset + span):
                         inside = begin <= place < at
-                        state = _mix(state, np.uint64(codes[np.uint64(place)]) if inside else _SPACE)
+                        state = _mix(state, np.uint64(letters[codes[np.uint64(place)]]) if inside else _SPACE)
                     out.hashes[n] = _finish(state)
                     out.first[n] = begin - 1 + offset
                     out.length[n] = span
@@ -156,9 +164,9 @@ def number_terms(hashes, indptr, a_text, keys, numbers, which, facts):
             number = numbers[at]
             which[i] = number
             facts[number, 1] += 1
-            if facts[number, 3] != text:
-                facts[number, 2] += 1
-                facts[number, 3] = text
+            # No branch: which terms come again within a text cannot be guessed.
+            facts[number, 2] += facts[number, 3] != text
+            facts[number, 3] = text
     return n
 
 
@@ -178,6 +186,11 @@ def build_table(hashes, keys, values):
 @njit(nogil=True, cache=True, boundscheck=False)
 def look_up(hashes, keys, values, found):
     """What the table of :func:`build_table` has for each of ``hashes``, -1 for nothing, into ``found`` (int32)."""
+    mask = np.uint64(keys.size - 1)
     for i in range(hashes.size):
+        if i + _AHEAD < hashes.size:
+            slot = (hashes[i + _AHEAD] >> np.uint64(7)) & mask
+            prefetch(keys, slot)
+            prefetch(values, slot)
         at = _slot(keys, hashes[i])
         found[i] = values[at] if keys[at] != 0 else -1

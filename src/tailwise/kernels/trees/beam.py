@@ -10,7 +10,6 @@ from tailwise.kernels.arrays import empty, grown, part, read_only, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.sparse.topk import push_any_order
 from tailwise.kernels.trees.layout import NARROW, PADDING
-from tailwise.kernels.trees.merging import merge_trees
 from tailwise.kernels.trees.scoring import LARGEST_TILE, score_node
 
 _LEAST_ROOM, _MOST_ROOM = PADDING + NARROW, PADDING + NARROW * NARROW
@@ -32,41 +31,41 @@ class Search(NamedTuple):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def search_trees(chunks, search, X, n_features, block, labels, scores):
-    """Top-k labels of rows ``block[0]:block[1]`` by the mean over trees of their probabilities.
+def search_trees(chunks, search, X, n_features, block, visiting):
+    """What a beam finds in each tree for rows ``block[0]:block[1]``: labels or, if ``visiting``, nodes.
 
     At each depth of a tree a row keeps its ``search.beam`` most probable nodes (ties: the lower node). A label that no
-    beam reaches has probability 0 in that tree; one that no tree reaches is not predicted. All inputs may be read-only.
-    Writes the block's rows of ``labels`` (n, k) int32 and ``scores`` (n, k) float32. A row's result does not depend on
-    the others.
+    beam reaches has probability 0 in that tree. All inputs may be read-only. A row's result does not depend on the
+    others.
 
-    With k = 0 it returns the nodes that the rows have come to, int32, level by level and there row by row, and where
-    each row's begin and, after the last, end, int64 (n_rows + 1 numbers a level): training and prediction share one
-    compiled search.
+    Returns ``(found, logs, begin, levels of the first tree)``: labels with their log-probabilities, or the nodes that
+    the rows have come to, int32, level by level of tree after tree and there row by row; and where each row's begin
+    and, after the last, end, int32 (n_rows + 1 numbers a level). Training looks for nodes and prediction for labels,
+    which :func:`~tailwise.kernels.trees.merging.merge_trees` takes on: they share one compiled search.
 
     The frontier has ``width`` nodes a row, -1 for none, with their log-probabilities ``logs``. ``below`` has the
     log-probabilities of the edges below ``frontier[pair]`` from ``offsets[pair]`` on.
     """
-    first_edge, target, n_trees = chunks.first_edge, chunks.target, chunks.roots.shape[0]
-    visiting, (first_row, last_row) = labels.shape[1] == 0, block
+    first_edge, target = chunks.first_edge, chunks.target
+    first_row, last_row = block
     n_rows = last_row - first_row
     longest = 0
     for row in range(first_row, last_row):
-        longest = max(longest, X.indptr[row + 1] - X.indptr[row])
+        size = X.indptr[row + 1] - X.indptr[row]
+        if size > longest:
+            longest = size
     found, full = empty(longest, np.uint64), empty(longest, np.uint64)
     table = zeros(n_features if n_rows > 1 else 0, np.uint32)
     tile = empty(LARGEST_TILE + _MOST_ROOM if n_rows > 1 else 0, np.int8)
     total, below = empty(_LEAST_ROOM, np.float32), empty(1024, np.float32)
-    met, met_logs = empty(1024, np.int32), empty(1024, np.float32)
-    begin = empty(8 * (n_rows + 1), np.int64)
-    n_met, n_levels, n_first = 0, 0, 0
-    for tree in range(n_trees):
+    met, met_logs, begin = empty(1024, np.int32), empty(1024, np.float32), empty(1024, np.int32)
+    n_met = n_levels = n_first = 0
+    for tree in range(chunks.roots.shape[0]):
         width = 1
         frontier, logs = _start_beam(n_rows, chunks.roots[tree], np.float32(0))
         while width > 0:
             n_pairs = n_rows * width
-            offsets = empty(n_pairs, np.int64)
-            rows, starts = empty(n_pairs, np.int64), empty(n_pairs, np.int64)
+            offsets, rows, starts = empty(n_pairs, np.int64), empty(n_pairs, np.int64), empty(n_pairs, np.int64)
             size, inner, widest = _survey(first_edge, target, frontier, width, offsets)
             below = grown(below, 0, size)
             # Whatever number an entry has for its child, there is room for it.
@@ -81,11 +80,10 @@ def search_trees(chunks, search, X, n_features, block, labels, scores):
                     at += 1
                 own = part(rows, 0, n)
                 score_node(chunks, search.loss, X, node, own, starts, below, found, full, total, table, tile)
-            next_width = min(inner, search.beam)
+            next_width = inner if inner < search.beam else search.beam
             next_frontier, next_logs = _start_beam(n_rows * next_width, np.int32(-1), np.float32(-np.inf))
-            met = grown(met, n_met, n_met + max(size, n_pairs))
-            met_logs = grown(met_logs, n_met, n_met + size)
             place = n_levels * (n_rows + 1)
+            met, met_logs = grown(met, n_met, n_met + size + n_pairs), grown(met_logs, n_met, n_met + size)
             begin = grown(begin, place, place + n_rows + 1)
             n_met = _go_down(
                 (first_edge, target, frontier, logs, offsets, below),
@@ -100,11 +98,7 @@ def search_trees(chunks, search, X, n_features, block, labels, scores):
             n_levels += 1
         if tree == 0:
             n_first = n_levels
-    met, begin = part(met, 0, n_met), part(begin, 0, n_levels * (n_rows + 1))
-    if visiting:
-        return met, begin
-    merge_trees(met, met_logs, begin, n_first, n_trees, block, labels, scores)
-    return part(met, 0, 0), part(begin, 0, 0)
+    return part(met, 0, n_met), met_logs, part(begin, 0, n_levels * (n_rows + 1)), n_first
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -124,13 +118,16 @@ def _survey(first_edge, target, frontier, width, offsets):
         offsets[pair] = size
         if pair % width == 0:
             inner = 0
-        if frontier[pair] >= 0:
-            first, last = first_edge[frontier[pair]], first_edge[frontier[pair] + 1]
+        node = frontier[pair]
+        if node >= 0:
+            first, last = first_edge[node], first_edge[node + 1]
             size += last - first
-            widest = max(widest, last - first)
+            if last - first > widest:
+                widest = last - first
             for edge in range(first, last):
                 inner += target[edge] >= 0
-            most = max(most, inner)
+            if inner > most:
+                most = inner
     return size, most, widest
 
 
@@ -144,7 +141,10 @@ def _by_node(frontier, sort):
         if node >= 0:
             pairs[n] = pair
             n += 1
-            low, high = min(low, node), max(high, node)
+            if node < low:
+                low = node
+            if node > high:
+                high = node
     pairs = part(pairs, 0, n)
     if not sort or n == 0:
         return pairs

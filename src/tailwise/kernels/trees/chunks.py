@@ -31,12 +31,15 @@ def pack_chunk(solved, scratch):
     n_children = solved.indptr.shape[0] - 1
     scale = empty(n_children, np.float32)
     count, at = scratch[0], scratch[1]
-    touched = empty(min(solved.indptr[n_children], count.shape[0]), np.int32)
+    n_weights = solved.indptr[n_children]
+    touched = empty(n_weights if n_weights < count.shape[0] else count.shape[0], np.int32)
     n_places = 0
     for child in range(n_children):
         largest = np.float32(0)
         for a in range(solved.indptr[child], solved.indptr[child + 1]):
-            largest = max(largest, abs(solved.values[a]))
+            size = abs(solved.values[a])
+            if size > largest:
+                largest = size
             feature = np.uint64(solved.features[a])
             if count[feature] == 0:
                 touched[n_places] = feature

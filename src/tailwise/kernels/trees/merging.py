@@ -14,10 +14,9 @@ from tailwise.kernels.trees.chunks import hash_feature
 def merge_trees(found, logs, begin, n_first, n_trees, block, labels, scores):
     """Top-k labels by the mean over trees of their probabilities; a tree that did not find a label gives it 0.
 
-    ``found`` (int32) are labels and ``logs`` (float32) their log-probabilities, level by level of tree after tree, and
-    there row by row; ``begin`` (int64) has for each level where each row's begin and, after the last, end. The first
-    tree has ``n_first`` levels. Writes rows ``block[0]:block[1]`` of ``labels`` (n, k) int32 and ``scores`` (n, k)
-    float32, k > 0: -1 and -inf where fewer than k were found.
+    ``found`` (int32), their ``logs`` (float32), ``begin`` (int32) and ``n_first`` are what
+    :func:`~tailwise.kernels.trees.beam.search_trees` gives of ``n_trees`` trees. Writes rows ``block[0]:block[1]`` of
+    ``labels`` (n, k) int32 and ``scores`` (n, k) float32, k > 0: -1 and -inf where fewer than k were found.
 
     If the first tree's k-th best label has log-probability m, the k-th best mean is at least e^m / n_trees, which a
     label can only reach if some tree gives it m - ln n_trees or more: all other labels are passed over.

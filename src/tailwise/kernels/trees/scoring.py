@@ -74,8 +74,10 @@ def _places_to_spread(words, ranks, features, n_children, n_weights, indptr, row
     entries = 0
     for n in range(rows.shape[0]):
         entries += indptr[rows[n] + 1] - indptr[rows[n]]
-    most = min(_ZEROS_A_BYTE * n_weights, LARGEST_TILE)
-    return n_places if entries > _SPREADING_PAYS * n_places and n_places * n_children <= most else 0
+    size = n_places * n_children
+    if entries <= _SPREADING_PAYS * n_places or size > _ZEROS_A_BYTE * n_weights or size > LARGEST_TILE:
+        return 0
+    return n_places
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -112,5 +114,7 @@ def _log_probabilities(total, scale, bias, loss, logs):
             log = np.log1p(np.exp(-abs(margin)))
             logs[child] = -log if margin > 0 else margin - log
         else:
-            short = max(np.float32(0), np.float32(1) - margin)
+            short = np.float32(1) - margin
+            if short < 0:
+                short = np.float32(0)
             logs[child] = -short * short
