@@ -390,6 +390,10 @@ def full_lanes(draw):
     return values, signs, in_use, least, *taken, np.zeros(in_use, np.int64), np.zeros(in_use, np.int64)
 
 
+def what_was_taken(result, *arguments):
+    return result[0][: result[2]], result[1][: result[2]], result[2]
+
+
 coarse = st.sampled_from([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0]).map(np.float32)
 
 TWINS = {
@@ -432,10 +436,17 @@ TWINS = {
     ),
     taking.take_lanes: Twin(
         naive.take_lanes,
-        full_lanes(),
-        writes=(7, 8),
-        call=lambda *a: taking.take_lanes(*a[:4], a[4].copy(), a[5].copy(), *a[6:]),
-        seen=lambda result, *arguments: (result[0][: result[2]], result[1][: result[2]], result[2]),
+        full_lanes().map(lambda drawn: (drawn[0], *drawn[2:])),
+        writes=(6, 7),
+        call=lambda *a: taking.take_lanes(*a[:3], a[3].copy(), a[4].copy(), *a[5:]),
+        seen=what_was_taken,
+    ),
+    taking.take_duals: Twin(
+        naive.take_duals,
+        full_lanes().map(lambda drawn: (abs(drawn[0]), *drawn[1:3], *drawn[4:])),
+        writes=(6, 7),
+        call=lambda *a: taking.take_duals(*a[:3], a[3].copy(), a[4].copy(), *a[5:]),
+        seen=what_was_taken,
     ),
     has_start: Twin(
         lambda start, label: start.bias.size > label and start.bias[label] != -np.inf,

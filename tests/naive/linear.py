@@ -239,12 +239,18 @@ def large_lanes(values, place, least):
     return sum(1 << lane for lane in range(16) if abs(values[place + lane]) >= least)
 
 
-def take_lanes(lanes, signs, in_use, least, numbers, values, used, begin, count):
+def take_lanes(lanes, in_use, least, numbers, values, used, begin, count):
     """What each lane has: the numbers and values, one lane after the other, after what was taken before."""
     numbers, values = [*numbers[:used]], [*values[:used]]
-    for lane, (own, sign) in enumerate(zip(lanes.reshape(-1, 16).T[:in_use], signs.reshape(-1, 16).T, strict=False)):
+    for lane, own in enumerate(lanes.reshape(-1, 16).T[:in_use]):
         large = np.flatnonzero(abs(own) >= least)
         begin[lane], count[lane] = len(numbers), large.size
         numbers += large.tolist()
-        values += np.where(sign > 0, abs(own), -abs(own))[large].tolist()
+        values += own[large].tolist()
     return numbers, values, len(numbers)
+
+
+def take_duals(alphas, halves, in_use, positions, signed, used, begin, count):
+    """The same of all that are not zero, with the signs of ``halves``."""
+    both = np.where(halves > 0, alphas, -alphas)
+    return take_lanes(both, in_use, np.float32(1e-45), positions, signed, used, begin, count)

@@ -13,7 +13,7 @@ from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, add_lanes, zero_lanes
 from tailwise.kernels.solvers.problems import Rows
-from tailwise.kernels.solvers.taking import LEAST, take_lanes
+from tailwise.kernels.solvers.taking import LEAST, take_duals, take_lanes
 from tailwise.kernels.solvers.together import _descend, _fill, _set_costs, _visit
 
 _FRESH_SWEEPS = 2
@@ -75,9 +75,9 @@ def resume_svm_together(rows, starts, several, labels, support, is_fresh, option
                 bias[first + lane] = biases[lane]
             before = used, held
             at = part(begin, first, first + in_use), part(count, first, first + in_use)
-            features, values, used = take_lanes(weights, weights, in_use, least, features, values, used, *at)
+            features, values, used = take_lanes(weights, in_use, least, features, values, used, *at)
             at = part(first_support, first, first + in_use), part(n_support, first, first + in_use)
-            positions, signed, held = take_lanes(alphas, halves, in_use, LEAST, positions, signed, held, *at)
+            positions, signed, held = take_duals(alphas, halves, in_use, positions, signed, held, *at)
             for n in range(before[0], used):
                 features[n] = own_features[features[n]]
             for n in range(before[1], held):

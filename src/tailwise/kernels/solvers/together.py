@@ -18,7 +18,7 @@ from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, hinge_lanes, zero_lanes
 from tailwise.kernels.solvers.problems import Rows
-from tailwise.kernels.solvers.taking import LEAST, take_lanes
+from tailwise.kernels.solvers.taking import LEAST, take_duals, take_lanes
 
 _BYTES_A_FEATURE, _BYTES_A_ROW = 64, 128
 """Of sixteen labels: their weights, and where their duals stand."""
@@ -78,10 +78,10 @@ def solve_svm_together(rows, starts, labels, above, options, at_once):
             group, label, n = place // LANES, first + place, min(LANES, in_use - place)
             own = _of(weights, group, n_features)
             at = part(begin, label, label + n), part(count, label, label + n)
-            features, values, used = take_lanes(own, own, n, least, features, values, used, *at)
+            features, values, used = take_lanes(own, n, least, features, values, used, *at)
             own, signs = _of(alphas, group, n_rows), _of(halves, group, n_rows)
             at = part(first_support, label, label + n), part(n_support, label, label + n)
-            positions, signed, held = take_lanes(own, signs, n, LEAST, positions, signed, held, *at)
+            positions, signed, held = take_duals(own, signs, n, positions, signed, held, *at)
     return begin, count, features, values, bias, first_support, n_support, positions, signed
 
 
