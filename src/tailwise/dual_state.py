@@ -22,7 +22,7 @@ from tailwise.persistence.checks import (
 
 _LARGEST = float(np.finfo(np.float16).max)
 _SHORT = 2**16
-_ENTRIES_A_BLOCK = 1 << 20
+_ENTRIES_A_BLOCK = 1 << 19
 """Support vectors, about, that are laid in place at once."""
 
 
