@@ -128,6 +128,7 @@ def _evidence() -> dict[str, Setting]:
         "PWDiSMEC()": Setting(lambda: tw.PWDiSMEC(random_state=0)),
         **ranked(tw.Calibrated(one, random_state=0), _TAILS),
         **ranked(tw.TailCalibrated(one, random_state=0), _TAILS),
+        **ranked(tw.TailCalibrated(one, nearest=True, random_state=0), _TAILS),
         **ranked(tw.Stacked([one, tw.Centroid()], random_state=0), _TAILS),
     }
 
