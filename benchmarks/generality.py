@@ -136,6 +136,7 @@ def _evidence() -> dict[str, Setting]:
         "PWDiSMEC()": Setting(lambda: tw.PWDiSMEC(random_state=0)),
         **ranked(tw.Calibrated(one, random_state=0), _TAILS),
         **ranked(tw.TailCalibrated(one, random_state=0), _TAILS),
+        **ranked(tw.TailCalibrated(one, nearest=True, random_state=0), _TAILS),
         **ranked(tw.Stacked([one, tw.Centroid()], random_state=0), _TAILS),
     }
 
@@ -144,9 +145,11 @@ _TAILS = (0.0, 0.5, 1.0)
 
 
 def _forests() -> dict[str, Setting]:
+    tried: list[tuple[Any, int]] = [(tw.FastXML, n) for n in (3, 5, 10, 20)]
+    tried += [(kind, n) for kind in (tw.PfastXML, tw.PfastreXML) for n in (3, 5, 10)]
     return {
-        f"FastXML, leaves of {n}": Setting(lambda n=n: tw.FastXML(20, max_leaf=n, random_state=0))
-        for n in (3, 5, 10, 20)
+        f"{kind.__name__}, leaves of {n}": Setting(lambda kind=kind, n=n: kind(20, max_leaf=n, random_state=0))
+        for kind, n in tried
     }
 
 

@@ -180,6 +180,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "CentroidReranker": _fitted(lambda: tw.CentroidReranker(_base())),
     "Calibrated": _fitted(lambda: tw.Calibrated(_base(), per="frequency-bin", n_bins=2, random_state=0)),
     "TailCalibrated": _fitted(lambda: tw.TailCalibrated(_base(), **SMALL)),
+    "TailCalibrated nearest": _fitted(lambda: tw.TailCalibrated(_base(), nearest=True, **SMALL)),
     "RankNet": _fitted(lambda: tw.RankNet(_base(), blocks=2, bottleneck=3, epochs=1, **SMALL)),
     "TailAugmented": _fitted(lambda: tw.TailAugmented(_base(), tau=0.3, random_state=0)),
     "Ensemble": _fitted(lambda: tw.Ensemble([_base(), tw.Popularity()], random_state=0)),

@@ -42,6 +42,11 @@ class TestTailCalibrated(ModelContract):
         return TailCalibrated(Centroid(), **params)
 
 
+class TestTailCalibratedNearest(ModelContract):
+    def make(self, **params):
+        return TailCalibrated(Centroid(), **{"nearest": True, **params})
+
+
 class TestTailCalibratedProbabilities(ModelContract):
     def make(self, **params):
         return TailCalibrated(Popularity(), **{"n_candidates": 3, **params})

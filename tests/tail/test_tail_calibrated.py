@@ -9,6 +9,7 @@ from tailwise.errors import InvalidInput
 from tailwise.tail import Calibrated, TailCalibrated, expected_calibration_error
 from tailwise.tail.candidates import is_hit
 from tailwise.tail.companions import companions, company
+from tailwise.tail.nearness import Nearness
 
 
 def naive_companions(Y, weight):
@@ -46,14 +47,38 @@ def test_company_sums_over_the_candidates_of_a_row():
     np.testing.assert_allclose(company(TopK(labels, scores), shares, n_jobs=2), expected, rtol=1e-5, atol=1e-6)
 
 
+def naive_nearness(unit, Y, seen, labels):
+    cosines, found = seen.toarray() @ unit.toarray().T, np.zeros(labels.shape)
+    for row, place in zip(*np.nonzero(labels >= 0), strict=True):
+        own = cosines[row][Y.toarray()[:, labels[row, place]] > 0]
+        found[row, place] = max(own, default=0.0) - max(cosines[row], default=0.0)
+    return found
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 3000])
+def test_nearness_is_that_of_the_nearest_row_with_the_label(n_rows):
+    rng = np.random.default_rng(0)
+    unit, seen = (
+        rng_rows.multiply(1 / np.maximum(sparse.linalg.norm(rng_rows, axis=1), 1e-9)[:, None]).tocsr()
+        for rng_rows in (sparse.random_array((n, 20), density=0.2, rng=n, format="csr") for n in (n_rows, 700))
+    )
+    Y = sparse.csr_array((rng.random((n_rows, 9)) < [0.0, *[0.2] * 8]).astype(np.float32))
+    labels = rng.integers(-1, 9, (700, 4)).astype(np.int32)
+    named = labels >= 0
+    found = Nearness.of(unit, Y)(seen, labels, n_jobs=2)
+    np.testing.assert_allclose(found[named], naive_nearness(unit, Y, seen, labels)[named], atol=1e-6)
+
+
+@pytest.mark.parametrize("nearest", [False, True])
 @pytest.mark.parametrize("base", [DiSMEC(random_state=0), NearestRows(k=5)])
-def test_scores_are_the_surface_of_what_is_known(rows, base):
+def test_scores_are_the_surface_of_what_is_known(rows, base, nearest):
     X, Y = rows
-    model = TailCalibrated(base, random_state=0, n_candidates=6).fit(X, Y)
+    model = TailCalibrated(base, random_state=0, n_candidates=6, nearest=nearest).fit(X, Y)
     own, counts = model.base_, np.asarray(Y.sum(axis=0)).ravel()
     means, shares = TailCentroids().fit(X, Y), naive_companions(Y, np.ones(Y.shape[0]))
     top, found = own.predict_topk(X[:20], 6), model.predict_topk(X[:20], 6)
     near = means.log_scores(X[:20], top.labels)
+    like = naive_nearness(means.rows_(X), Y, means.rows_(X[:20]), top.labels)
     for row in range(20):
         named = top.labels[row] >= 0
         labels, s = top.labels[row][named], top.scores[row][named].astype(float)
@@ -62,6 +87,9 @@ def test_scores_are_the_surface_of_what_is_known(rows, base):
             s = np.log(s / (1 - s))
         g = [sum(shares[a, b] * (s[j] - s.min()) for j, b in enumerate(labels)) for a in labels]
         inputs = np.column_stack([s, s.max() - s, np.log1p(counts[labels]), near[row][named], g])
+        if nearest:
+            q = near[row][named]
+            inputs = np.column_stack([inputs, q - q.max(), like[row][named]])
         expected = dict(zip(labels.tolist(), model.surface_(inputs).tolist(), strict=True))
         ranked = {int(a): float(p) for a, p in zip(found.labels[row], found.scores[row], strict=True) if a >= 0}
         assert ranked.keys() == expected.keys()

@@ -13,17 +13,19 @@ from tailwise.base import TopK, XMCModel
 from tailwise.changes import Change
 from tailwise.explanation import Explanation
 from tailwise.forest import TailCentroids
+from tailwise.parameters import Flag
 from tailwise.persistence.checks import check_kind, check_matrix, check_range
 from tailwise.runs import kept, share
 from tailwise.tail.candidates import is_hit
 from tailwise.tail.companions import companions, company
 from tailwise.tail.folds import N_FOLDS, N_ROWS, split_folds
+from tailwise.tail.nearness import Nearness
 from tailwise.tail.ranking import N_CANDIDATES, rank_candidates
 from tailwise.tail.surface import Surface
 from tailwise.tail.wrapper import Wrapper
 from tailwise.validation import label_counts
 
-_INPUTS = 5
+_INPUTS, _MORE_INPUTS = 5, 2
 _LEAST = 1e-6
 """Probabilities closer to 0 or 1 have the log-odds of this."""
 
@@ -41,8 +43,12 @@ class TailCalibrated(Wrapper):
       candidate, ``T_lm`` being the share of m among all labels on rows with l.
 
     The same score says less for a label of two rows than for one of two hundred, and such a label's mean and companions
-    say what its few rows could not teach. One curve for all labels is :class:`Calibrated`. Put it inside
-    :class:`Sublinear` where rows are damped, and inside :class:`PropensityReranker` or :class:`TradeOff` for PSP@k.
+    say what its few rows could not teach. With ``nearest=True`` f has two more inputs: how far ln q is below the
+    best of the row's candidates, and how much less alike (cosine) the row is to the nearest training row with the label
+    than to the nearest of all. The model then keeps its training rows.
+
+    One curve for all labels is :class:`Calibrated`. Put it inside :class:`Sublinear` where rows are damped, and inside
+    :class:`PropensityReranker` or :class:`TradeOff` for PSP@k.
 
     Parameters
     ----------
@@ -52,6 +58,8 @@ class TailCalibrated(Wrapper):
         Folds of the out-of-fold predictions and labels considered in each row.
     n_rows : int or None
         Rows that are predicted out of fold: of far more rows not every fold is. None is all.
+    nearest : bool
+        Compare rows with the training rows themselves, too.
     random_state : int, Generator or None
         Draws the folds.
     n_jobs : int or None
@@ -66,11 +74,12 @@ class TailCalibrated(Wrapper):
     array([[0]], dtype=int32)
     """
 
-    _parameters = {"n_folds": N_FOLDS, "n_rows": N_ROWS, "n_candidates": N_CANDIDATES}
+    _parameters = {"n_folds": N_FOLDS, "n_rows": N_ROWS, "n_candidates": N_CANDIDATES, "nearest": Flag()}
     scores_are_probabilities = True
 
     centroids_: TailCentroids
     companions_: sparse.csr_array
+    nearest_: Nearness | None = None
     surface_: Surface
 
     def __init__(
@@ -80,6 +89,7 @@ class TailCalibrated(Wrapper):
         n_folds: int = 3,
         n_rows: int | None = 20_000,
         n_candidates: int = 50,
+        nearest: bool = False,
         random_state: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -87,6 +97,7 @@ class TailCalibrated(Wrapper):
         self.n_folds = n_folds
         self.n_rows = n_rows
         self.n_candidates = n_candidates
+        self.nearest = nearest
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -95,7 +106,7 @@ class TailCalibrated(Wrapper):
         part = 1 / (folds.counts.shape[0] + 1)
         with share(part):
             self.base_ = kept(partial(self._fresh_base().fit, X, Y, weight))
-        self.centroids_, self.companions_ = self._about_labels(X, Y, weight)
+        self.centroids_, self.companions_, self.nearest_ = self._about_labels(X, Y, weight)
         inputs, hits, counted = [], [], []
         for held_out, rest in folds.parts():
             own = None if weight is None else weight[rest]
@@ -111,13 +122,14 @@ class TailCalibrated(Wrapper):
 
     def _update(self, change: Change) -> int:
         # What a pair's numbers mean changes slowly: the surface stays.
-        self.centroids_, self.companions_ = self._about_labels(change.X, change.Y, None)
+        self.centroids_, self.companions_, self.nearest_ = self._about_labels(change.X, change.Y, None)
         return self._update_base(change)
 
     def _about_labels(
         self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None
-    ) -> tuple[TailCentroids, sparse.csr_array]:
-        return TailCentroids(n_jobs=self.n_jobs).fit(X, Y, weight), companions(Y, weight)
+    ) -> tuple[TailCentroids, sparse.csr_array, Nearness | None]:
+        centroids = TailCentroids(n_jobs=self.n_jobs).fit(X, Y, weight)
+        return centroids, companions(Y, weight), Nearness.of(centroids.rows_(X), Y) if self.nearest else None
 
     @property
     def _width(self) -> int:
@@ -129,10 +141,12 @@ class TailCalibrated(Wrapper):
         self.centroids_.check_agrees(self._n_seen, self.n_labels_)
         shares = check_matrix("companions_", self.companions_, (self.n_labels_, self.n_labels_))
         check_range("companions_.data", shares.data, 0, 1)
-        check_kind("surface_", self.surface_, Surface).check(_INPUTS)
+        if self.nearest_ is not None:
+            check_kind("nearest_", self.nearest_, Nearness).check(self._n_seen, self.n_labels_)
+        check_kind("surface_", self.surface_, Surface).check(self._known().n_inputs)
 
     def _known(self) -> _Known:
-        return _Known(self.base_, self.centroids_, self.companions_, self.label_counts_)
+        return _Known(self.base_, self.centroids_, self.companions_, self.nearest_, self.label_counts_)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         top, described = self._known().describe(X, self._width, self.n_jobs)
@@ -163,16 +177,22 @@ class _Known(NamedTuple):
     model: XMCModel
     centroids: TailCentroids
     companions: sparse.csr_array
+    nearest: Nearness | None
     counts: np.ndarray
 
+    @property
+    def n_inputs(self) -> int:
+        """How many numbers describe a pair."""
+        return _INPUTS if self.nearest is None else _INPUTS + _MORE_INPUTS
+
     def describe(self, X: sparse.csr_array, width: int, n_jobs: int | None) -> tuple[TopK, np.ndarray]:
-        """The best ``width`` labels of each row, and the surface's inputs (n, width, 5), of absent ones anything."""
+        """The best ``width`` labels of each row, and the surface's inputs (n, width, n_inputs); absent: anything."""
         top = self.model.predict_topk(X, width)
         named = top.labels >= 0
         scores = np.where(named, top.scores, 0.0).astype(np.float64)
         if self.model.scores_are_probabilities:
             scores = logit(np.clip(scores, _LEAST, 1 - _LEAST))
-        inputs = np.empty((*scores.shape, _INPUTS), np.float32)
+        inputs = np.empty((*scores.shape, self.n_inputs), np.float32)
         inputs[..., 0] = scores
         inputs[..., 1] = scores[:, :1] - scores
         inputs[..., 2] = np.log1p(self.counts)[top.labels]
@@ -180,4 +200,8 @@ class _Known(NamedTuple):
         last = np.where(named, scores, np.inf).min(axis=1, initial=np.inf, keepdims=True)
         above = TopK(top.labels, np.where(named, scores - last, -np.inf).astype(np.float32))
         inputs[..., 4] = company(above, self.companions, n_jobs)
+        if self.nearest is not None:
+            best = np.where(named, inputs[..., 3], -np.inf).max(axis=1, initial=-np.inf, keepdims=True)
+            inputs[..., 5] = inputs[..., 3] - np.where(np.isfinite(best), best, 0.0)
+            inputs[..., 6] = self.nearest(self.centroids.rows_(X), top.labels, n_jobs)
         return top, inputs
