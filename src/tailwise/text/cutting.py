@@ -29,6 +29,22 @@ class Folding(NamedTuple):
 
         return strip_accents_unicode(text)
 
+    @property
+    def by_letter(self) -> bool:
+        """Whether kernels do it while they read, letter by letter, but for texts that :meth:`ahead` folds."""
+        return self.lowercase and not self.strip_accents
+
+    def ahead(self, texts: Sequence[str]) -> list[str]:
+        """What kernels are given of texts: these as they are where they can fold them."""
+        if not self.by_letter:
+            return [self(text) for text in texts]
+        # One of these becomes two letters, and one another at the end of a word.
+        return [text if text.isascii() or not ("İ" in text or "Σ" in text) else self(text) for text in texts]
+
+    def afterwards(self, pieces: list[str]) -> list[str]:
+        """Pieces of what :meth:`ahead` gave as they are in the folded texts."""
+        return [piece.lower() for piece in pieces] if self.by_letter else pieces
+
 
 class Cut(NamedTuple):
     """How a text is cut into terms: by a kernel with its arguments, after folding."""
@@ -38,24 +54,20 @@ class Cut(NamedTuple):
     room: Callable[[int, int], int]
     """How many terms so many characters of so many texts have at most."""
     folding: Folding
-    spell: Callable[[str], str]
-    """The name of a term, from the piece of text that it spans."""
+    spell: Callable[[list[str]], list[str]]
+    """The names of terms, from the pieces of text that they span."""
 
     def __call__(self, block: Sequence[str]) -> tuple[str, kernels.Terms]:
-        """The terms of each text of a block, and the folded texts joined, in which they have their places."""
-        folded = [self.folding(text) for text in block]
+        """The terms of each text of a block, and the texts joined, in which they have their places, to be spelled."""
+        texts = self.folding.ahead(block)
         # A newline around each text: no word touches that of another text, and every word has neighbours.
-        starts = np.cumsum([1, *(len(text) + 1 for text in folded)], dtype=np.int64)
-        joined = "\n" + "\n".join(folded) + "\n"
+        starts = np.cumsum([1, *map(len, texts)], dtype=np.int64)
+        starts += np.arange(starts.size)
+        joined = "\n".join(["", *texts, ""])
         codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
-        room = self.room(codes.size, len(folded))
-        out = kernels.Terms(
-            np.empty(room, np.uint64),
-            np.empty(room, np.int64),
-            np.empty(room, np.int32),
-            np.empty(starts.size, np.int64),
-        )
-        size = self.kernel(codes, starts, _word_characters(), *self.arguments, out)
+        room = self.room(codes.size, len(texts))
+        out = _room(room, len(texts))
+        size = self.kernel(codes, starts, _letters(self.folding.by_letter), *self.arguments, out)
         return joined, kernels.Terms(out.hashes[:size], out.first[:size], out.length[:size], out.indptr)
 
 
@@ -67,13 +79,39 @@ def into_words(longest_run: int, stop_words: Sequence[str], folding: Folding, *,
         kernels.build_table(alone(stop_words)[1].hashes, keys, np.empty(keys.size, np.int32))
     stop = {folding(word) for word in stop_words}
 
-    def spell(piece: str) -> str:
-        return piece if longest_run == 1 else " ".join(w for w in re.findall(r"\w\w+", piece) if w not in stop)
+    def spell(pieces: list[str]) -> list[str]:
+        runs = folding.afterwards(pieces)
+        if longest_run == 1:
+            return runs
+        return [" ".join(w for w in re.findall(r"\w\w+", run) if w not in stop) for run in runs]
 
     def room(size: int, texts: int) -> int:
         return longest_run * (size // (shortest + 1) + texts)
 
-    return Cut(kernels.hash_words, (shortest, longest_run, keys), room, folding, spell)
+    if longest_run == 1 and not stop_words:
+        return Cut(kernels.hash_words, (shortest,), room, folding, spell)
+    return Cut(_hash_runs, (shortest, longest_run, keys), room, folding, spell)
+
+
+def _hash_runs(
+    codes: np.ndarray,
+    starts: np.ndarray,
+    letters: np.ndarray,
+    shortest: int,
+    longest_run: int,
+    stop: np.ndarray,
+    out: kernels.Terms,
+) -> int:
+    words = _room(out.hashes.size // longest_run, starts.size - 1)
+    kernels.hash_words(codes, starts, letters, shortest, words)
+    return int(kernels.join_words(words, longest_run, stop, out))
+
+
+def _room(terms: int, texts: int) -> kernels.Terms:
+    """For so many terms of so many texts."""
+    return kernels.Terms(
+        np.empty(terms, np.uint64), np.empty(terms, np.int64), np.empty(terms, np.int32), np.empty(texts + 1, np.int64)
+    )
 
 
 def into_pieces(shortest: int, longest: int, folding: Folding) -> Cut:
@@ -84,30 +122,34 @@ def into_pieces(shortest: int, longest: int, folding: Folding) -> Cut:
         (shortest, longest),
         lambda size, texts: each * (size + texts),
         folding,
-        lambda piece: re.sub(r"\W", " ", piece),
+        lambda pieces: [re.sub(r"\W", " ", piece) for piece in folding.afterwards(pieces)],
     )
 
 
 def blocks_of(texts: Iterable[str], *, whole: int = 1) -> list[list[str]]:
     """The texts in blocks of a few megabytes, each a multiple of ``whole`` texts; at least one block."""
-    blocks: list[list[str]] = [[]]
-    size = 0
-    for place, text in enumerate(texts):
-        if size > CHARACTERS_A_BLOCK and place % whole == 0:
-            blocks.append([])
-            size = 0
-        blocks[-1].append(text)
-        size += len(text)
+    every = list(texts)
+    ends, first = np.cumsum([0, *map(len, every)]), 0
+    blocks: list[list[str]] = []
+    while first < len(every) or not blocks:
+        # The text that makes it enough is the block's last, with those that belong to it.
+        last = int(np.searchsorted(ends, ends[first] + CHARACTERS_A_BLOCK, side="right"))
+        last += -last % whole
+        blocks.append(every[first:last])
+        first = last
     return blocks
 
 
-@lru_cache(maxsize=1)
-def _word_characters() -> np.ndarray:
-    """For each code point whether it belongs to words, as ``\\w`` of Python's re has it."""
+@lru_cache(maxsize=2)
+def _letters(lower: bool) -> np.ndarray:
+    """For each code point 0, or what it is in words, as ``\\w`` of Python's re has these: itself, or its lower case."""
     every = np.arange(0x110000, dtype=np.uint32).tobytes().decode("utf-32-le", "surrogatepass")
-    table = np.zeros(len(every), np.bool_)
+    if lower:
+        every = every.replace("İ", "i").lower()
+    codes = np.frombuffer(every.encode("utf-32-le", "surrogatepass"), np.uint32)
+    table = np.zeros(codes.size, np.uint32)
     for run in re.finditer(r"\w+", every):
-        table[run.start() : run.end()] = True
+        table[run.start() : run.end()] = codes[run.start() : run.end()]
     return table
 
 

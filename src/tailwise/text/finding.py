@@ -48,7 +48,7 @@ def cut_words(segments: list[str]) -> Words:
     joined, terms = _CUT(segments)
     _, first, words = np.unique(terms.hashes, return_index=True, return_inverse=True)
     spans = zip(terms.first[first].tolist(), terms.length[first].tolist(), strict=True)
-    return Words(words.astype(np.int32), terms.indptr, [joined[at : at + length] for at, length in spans])
+    return Words(words.astype(np.int32), terms.indptr, _CUT.spell([joined[at : at + length] for at, length in spans]))
 
 
 def stem_hashes(words: list[str], language: str) -> np.ndarray:

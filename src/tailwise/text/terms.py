@@ -120,7 +120,7 @@ def _spelled(parts: list[_Counted], places: np.ndarray, cut: Cut) -> list[str]:
     )
     texts = [part.joined for part in parts]
     spans = zip(block.tolist(), first.tolist(), (first + length).tolist(), strict=True)
-    return [cut.spell(texts[part][start:stop]) for part, start, stop in spans]
+    return cut.spell([texts[part][start:stop] for part, start, stop in spans])
 
 
 class KnownTerms(NamedTuple):

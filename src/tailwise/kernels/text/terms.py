@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.arrays import empty
+from tailwise.kernels.arrays import empty, prefetch
 from tailwise.kernels.compilation import njit
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SPACE = np.uint64(32)
+_AHEAD = 16
 
 
 class Terms(NamedTuple):
@@ -48,68 +49,83 @@ def _slot(keys, key):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def hash_words(codes, starts, is_word, shortest, longest_run, stop, out):
-    """Runs of 1…``longest_run`` words of each text; words are ``shortest`` or more characters of ``is_word``.
+def hash_words(codes, starts, letters, shortest, out):
+    """The words of each text: ``shortest`` or more characters of ``letters``. Returns how many.
 
-    ``codes`` (uint32) are the code points of all texts, text i at ``starts[i]:starts[i + 1]``; words in the hash table
-    ``stop`` (see :func:`build_table`) do not count. ``out`` needs room for
-    ``longest_run * (codes.size // (shortest + 1) + texts)`` terms and is written; the rest may be read-only. Returns
-    the number of terms.
+    ``codes`` (uint32) are the code points of all texts, text i at ``starts[i]:starts[i + 1]``, at whose end there is a
+    character of no word; ``letters`` (uint32) has for each what it counts as, 0 for what is in no word. ``out`` needs
+    room for ``codes.size // (shortest + 1) + texts`` terms and is written; the rest may be read-only.
     """
     n = 0
-    recent, begins = empty(longest_run, np.uint64), empty(longest_run, np.int64)
     out.indptr[0] = 0
     for text in range(starts.size - 1):
         at, end = np.uint64(starts[text]), np.uint64(starts[text + 1])
-        words = 0
         while at < end:
-            if not is_word[codes[at]]:
+            begin, state, letter = at, np.uint64(0), letters[codes[at]]
+            while letter != 0:
+                state = _mix(state, np.uint64(letter))
                 at += np.uint64(1)
-                continue
-            begin = at
-            state = np.uint64(0)
-            while at < end and is_word[codes[at]]:
-                state = _mix(state, np.uint64(codes[at]))
-                at += np.uint64(1)
-            if at - begin < shortest:
-                continue
-            state = _finish(state)
-            if stop[_slot(stop, state)] != 0:
-                continue
-            recent[words % longest_run] = state
-            begins[words % longest_run] = begin
-            words += 1
-            for run in range(1, min(longest_run, words) + 1):
-                combined = recent[(words - run) % longest_run]
-                for later in range(words - run + 1, words):
-                    # Mixed once more by itself: without it "a b" and "b a" would be one.
-                    combined = _finish(_mix(_mix(_SPACE, combined), recent[later % longest_run]))
-                out.hashes[n] = combined
-                out.first[n] = begins[(words - run) % longest_run]
-                out.length[n] = at - np.uint64(begins[(words - run) % longest_run])
+                letter = letters[codes[at]]
+            size = at - begin
+            at += np.uint64(1)
+            if size >= np.uint64(shortest):
+                out.hashes[n], out.first[n], out.length[n] = _finish(state), begin, size
                 n += 1
         out.indptr[text + 1] = n
     return n
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def hash_pieces(codes, starts, is_word, shortest, longest, out):
+def join_words(words, longest_run, stop, out):
+    """Runs of 1…``longest_run`` words of each text, of :func:`hash_words`. Returns how many.
+
+    Words in the hash table ``stop`` (see :func:`build_table`) do not count. ``out`` needs room for ``longest_run``
+    times as many terms as there are ``words`` and is written; the rest may be read-only.
+    """
+    n = 0
+    recent, begins = empty(longest_run, np.uint64), empty(longest_run, np.int64)
+    out.indptr[0] = 0
+    for text in range(words.indptr.size - 1):
+        known = 0
+        for word in range(words.indptr[text], words.indptr[text + 1]):
+            state, begin = words.hashes[word], words.first[word]
+            if stop[_slot(stop, state)] != 0:
+                continue
+            recent[known % longest_run] = state
+            begins[known % longest_run] = begin
+            known += 1
+            for run in range(1, min(longest_run, known) + 1):
+                combined = recent[(known - run) % longest_run]
+                for later in range(known - run + 1, known):
+                    # Mixed once more by itself: without it "a b" and "b a" would be one.
+                    combined = _finish(_mix(_mix(_SPACE, combined), recent[later % longest_run]))
+                out.hashes[n] = combined
+                out.first[n] = begins[(known - run) % longest_run]
+                out.length[n] = begin + words.length[word] - begins[(known - run) % longest_run]
+                n += 1
+        out.indptr[text + 1] = n
+    return n
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def hash_pieces(codes, starts, letters, shortest, longest, out):
     """Pieces of ``shortest``…``longest`` characters of each word with a space around it: scikit-learn's ``char_wb``.
 
-    Words are runs of characters for which ``is_word`` holds. The characters around a word, which must exist in
-    ``codes``, count as spaces. ``out`` needs room for ``(longest - shortest + 1) * 2 * (codes.size + texts)`` terms and
-    is written; the rest may be read-only. Returns the number of terms.
+    Words are runs of characters that have ``letters``, as :func:`hash_words` takes them. The characters around a word,
+    which must exist in ``codes``, count as spaces. ``out`` needs room for
+    ``(longest - shortest + 1) * 2 * (codes.size + texts)`` terms and is written; the rest may be read-only. Returns the
+    number of terms.
     """
     n = 0
     out.indptr[0] = 0
     for text in range(starts.size - 1):
         at, end = starts[text], starts[text + 1]
         while at < end:
-            if not is_word[codes[np.uint64(at)]]:
+            if not letters[codes[np.uint64(at)]]:
                 at += 1
                 continue
             begin = at
-            while at < end and is_word[codes[np.uint64(at)]]:
+            while at < end and letters[codes[np.uint64(at)]]:
                 at += 1
             padded = at - begin + 2
             for size in range(shortest, longest + 1):
@@ -118,7 +134,7 @@ def hash_pieces(codes, starts, is_word, shortest, longest, out):
                     state = np.uint64(0)
                     for place in range(begin - 1 + offset, begin - 1 + offset + span):
                         inside = begin <= place < at
-                        state = _mix(state, np.uint64(codes[np.uint64(place)]) if inside else _SPACE)
+                        state = _mix(state, np.uint64(letters[codes[np.uint64(place)]]) if inside else _SPACE)
                     out.hashes[n] = _finish(state)
                     out.first[n] = begin - 1 + offset
                     out.length[n] = span
@@ -156,9 +172,9 @@ def number_terms(hashes, indptr, a_text, keys, numbers, which, facts):
             number = numbers[at]
             which[i] = number
             facts[number, 1] += 1
-            if facts[number, 3] != text:
-                facts[number, 2] += 1
-                facts[number, 3] = text
+            # No branch: which terms come again within a text cannot be guessed.
+            facts[number, 2] += facts[number, 3] != text
+            facts[number, 3] = text
     return n
 
 
@@ -178,6 +194,11 @@ def build_table(hashes, keys, values):
 @njit(nogil=True, cache=True, boundscheck=False)
 def look_up(hashes, keys, values, found):
     """What the table of :func:`build_table` has for each of ``hashes``, -1 for nothing, into ``found`` (int32)."""
+    mask = np.uint64(keys.size - 1)
     for i in range(hashes.size):
+        if i + _AHEAD < hashes.size:
+            slot = (hashes[i + _AHEAD] >> np.uint64(7)) & mask
+            prefetch(keys, slot)
+            prefetch(values, slot)
         at = _slot(keys, hashes[i])
         found[i] = values[at] if keys[at] != 0 else -1

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.arrays import part
+from tailwise.kernels.arrays import zeros
+from tailwise.kernels.bits import count_bits
 from tailwise.kernels.compilation import njit
-from tailwise.kernels.sparse.sorting import sort_keys
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -20,42 +20,75 @@ def weigh_rows(columns, places, shares, frequency, idf, seen, sums, indptr, indi
     zeros; the others are read. Returns the number of entries.
     """
     fields = shares.size
+    marks = zeros((idf.size >> 6) + 1, np.uint64), zeros((idf.size >> 12) + 1, np.uint64)
     n = 0
     indptr[0] = 0
     for text in range(indptr.size - 1):
         start = n
         for field in range(fields):
-            begin = n
-            first, last = places[text * fields + field], places[text * fields + field + 1]
-            for i in range(first, last):
+            end = start
+            for i in range(places[text * fields + field], places[text * fields + field + 1]):
                 column = columns[i]
                 if column >= 0:
-                    if seen[column] == 0:
-                        indices[n] = column
-                        n += 1
+                    # Half of them are new: to write all and keep these takes less than to guess which.
+                    indices[end] = column
+                    end += seen[column] == 0
                     seen[column] += 1
             square = 0.0
-            for j in range(begin, n):
-                weight = np.float64(frequency[seen[indices[j]]] * idf[indices[j]])
-                square += weight * weight
-            scale = 1.0 / np.sqrt(square) if square > 0 else 1.0
-            end, n = n, begin
-            for j in range(begin, end):
+            for j in range(start, end):
                 column = indices[j]
-                weight = np.float32(np.float64(frequency[seen[column]] * idf[column]) * scale) * shares[field]
+                data[j] = frequency[seen[column]] * idf[column]
                 seen[column] = 0
-                if sums[column] == 0 and weight != 0:
-                    indices[n] = column
-                    n += 1
-                sums[column] += weight
-        sort_keys(part(indices, start, n), n - start)
+                square += np.float64(data[j]) * np.float64(data[j])
+            scale = 1.0 / np.sqrt(square) if square > 0 else 1.0
+            for j in range(start, end):
+                weight = np.float32(np.float64(data[j]) * scale) * shares[field]
+                if weight != 0:
+                    _mark(marks, np.uint64(indices[j]))
+                    sums[indices[j]] += weight
+        n = _take_marked(marks, indices, start)
         square = 0.0
         for j in range(start, n):
-            square += np.float64(sums[indices[j]]) * np.float64(sums[indices[j]])
+            column = indices[j]
+            data[j] = sums[column]
+            sums[column] = 0
+            square += np.float64(data[j]) * np.float64(data[j])
         # A single field has unit length already.
-        scale = 1.0 / np.sqrt(square) if square > 0 and fields > 1 else 1.0
-        for j in range(start, n):
-            data[j] = np.float64(sums[indices[j]]) * scale
-            sums[indices[j]] = 0
+        if square > 0 and fields > 1:
+            scale = 1.0 / np.sqrt(square)
+            for j in range(start, n):
+                data[j] = np.float64(data[j]) * scale
         indptr[text + 1] = n
+    return n
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _mark(marks, column):
+    """Set the bit of a column, and of its word of bits another."""
+    words, groups = marks
+    word, one = column >> np.uint64(6), np.uint64(1)
+    words[word] |= one << (column & np.uint64(63))
+    groups[word >> np.uint64(6)] |= one << (word & np.uint64(63))
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _take_marked(marks, indices, n):
+    """Write the marked columns, ascending, from ``n`` on, and clear the marks; returns where they end.
+
+    Reading bits takes a quarter of the time of sorting the hundred columns of a text.
+    """
+    words, groups = marks
+    one, six = np.uint64(1), np.uint64(6)
+    for at in range(np.uint64(groups.size)):
+        group = groups[at]
+        groups[at] = 0
+        while group:
+            place = at << six | count_bits((group - one) & ~group)
+            group &= group - one
+            word = words[place]
+            words[place] = 0
+            while word:
+                indices[n] = place << six | count_bits((word - one) & ~word)
+                word &= word - one
+                n += 1
     return n
