@@ -43,7 +43,7 @@ def table_of(hashes):
 def hash_of(word):
     codes, starts = joined([word])
     out = room(9, 1)
-    assert terms.hash_words(codes, starts, WORDS, 1, 1, np.zeros(16, np.uint64), out) == 1
+    assert terms.hash_words(codes, starts, WORDS, 1, out) == 1
     return out.hashes[0]
 
 
@@ -53,8 +53,14 @@ def texts_of_words(draw):
     shortest, longest = draw(st.integers(1, 3)), draw(st.integers(1, 3))
     codes, starts = joined(parts)
     stops = table_of([hash_of(word) for word in sorted(stop)])[0]
-    out = room(longest * (codes.size // (shortest + 1) + len(parts)), len(parts))
-    return codes, starts, WORDS, shortest, longest, stops, out, parts, stop
+    words = room(codes.size // (shortest + 1) + len(parts), len(parts))
+    out = room(longest * words.hashes.size, len(parts))
+    return codes, starts, WORDS, shortest, words, longest, stops, out, parts, stop
+
+
+def runs_of_words(codes, starts, letters, shortest, words, longest, stop, out, *drawn):
+    terms.hash_words(codes, starts, letters, shortest, words)
+    return terms.join_words(words, longest, stop, out)
 
 
 @st.composite
@@ -118,14 +124,15 @@ def weighed(draw):
     """Columns of the fields of texts, some unknown, with what columns and fields weigh."""
     fields = draw(st.integers(1, 3))
     rows = [draw(st.lists(st.integers(-1, 5), max_size=7)) for _ in range(fields * draw(st.integers(0, 3)))]
-    columns = np.array([column for row in rows for column in row], np.int32)
+    stride = draw(st.sampled_from([1, 20, 3000]))
+    columns = np.array([column * stride if column > 0 else column for row in rows for column in row], np.int32)
     shares = np.array(
         [draw(st.sampled_from([0.5, 1.0, 2.0])) if fields > 1 else 1.0 for _ in range(fields)], np.float32
     )
-    idf = np.array(draw(st.lists(st.sampled_from([0.0, 1.0, 2.5]), min_size=6, max_size=6)), np.float32)
+    idf = np.array(draw(st.lists(st.sampled_from([0.0, 1.0, 2.5]), min_size=6, max_size=6)), np.float32).repeat(stride)
     outputs = (
-        np.zeros(6, np.int32),
-        np.zeros(6, np.float32),
+        np.zeros(idf.size, np.int32),
+        np.zeros(idf.size, np.float32),
         np.zeros(len(rows) // fields + 1, np.int64),
         np.zeros(columns.size, np.int32),
         np.zeros(columns.size, np.float32),
@@ -218,13 +225,23 @@ def split(text):
 
 TWINS = {
     terms.hash_words: Twin(
-        lambda codes, starts, is_word, shortest, longest, stop, out, parts, words: spelled(
-            lambda text: naive.word_runs(text, is_word, shortest, longest, words), parts
+        lambda codes, starts, letters, shortest, words, longest, stop, out, parts, stops: spelled(
+            lambda text: naive.word_runs(text, letters, shortest, 1, ()), parts
         ),
         texts_of_words(),
-        writes=(6,),
-        call=lambda *arguments: terms.hash_words(*arguments[:7]),
-        seen=lambda n, *arguments: read_terms(n, arguments[6]),
+        writes=(4,),
+        call=lambda *arguments: terms.hash_words(*arguments[:5]),
+        seen=lambda n, *arguments: read_terms(n, arguments[4]),
+        examples=60,
+    ),
+    terms.join_words: Twin(
+        lambda codes, starts, letters, shortest, words, longest, stop, out, parts, stops: spelled(
+            lambda text: naive.word_runs(text, letters, shortest, longest, stops), parts
+        ),
+        texts_of_words(),
+        writes=(4, 7),
+        call=runs_of_words,
+        seen=lambda n, *arguments: read_terms(n, arguments[7]),
         examples=60,
     ),
     terms.hash_pieces: Twin(

@@ -29,6 +29,9 @@ _WORDS = st.sampled_from(
         "x1",
         "foo_bar",
         "İstanbul",
+        "ΣΊΣΥΦΟΣ",
+        "ÀÇǄ",
+        "\ud800",
         "—",
         ".",
         "𝔘nicode",
@@ -41,6 +44,27 @@ _TEXTS = st.lists(st.lists(_WORDS, max_size=12).map(" ".join), min_size=1, max_s
 def _same_rows(ours, theirs):
     assert ours.shape == theirs.shape and ours.dtype == np.float32 and ours.has_canonical_format
     assert np.allclose(ours.toarray(), theirs.toarray(), atol=1e-6)
+
+
+@pytest.mark.parametrize("cut", [cutting.into_words, cutting.into_pieces])
+@given(texts=_TEXTS, longest=st.integers(1, 3))
+def test_folding_while_cutting_is_folding_before(cut, texts, longest):
+    arguments = (longest, ["sea"]) if cut is cutting.into_words else (1, longest)
+    ours, plain = cut(*arguments, cutting.Folding()), cut(*arguments, cutting.Folding(lowercase=False))
+    (joined, found), (folded, expected) = ours(texts), plain([text.lower() for text in texts])
+    for own, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(own, other)
+    spans = list(zip(found.first.tolist(), found.length.tolist(), strict=True))
+    spelled = ours.spell([joined[at : at + length] for at, length in spans])
+    assert spelled == plain.spell([folded[at : at + length] for at, length in spans])
+
+
+def test_every_letter_but_two_has_one_lower_case():
+    table = cutting._letters(True)
+    letters = [chr(code) for code in range(0x110000) if chr(code) not in "İΣ"]
+    expected = [ord(low) if re.match(r"\w", low) else 0 for low in map(str.lower, letters)]
+    np.testing.assert_array_equal(table[[ord(letter) for letter in letters]], expected)
+    assert "Σ".lower() == "σ" and len("İ".lower()) == 2
 
 
 @settings(max_examples=25, deadline=None)

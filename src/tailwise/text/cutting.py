@@ -66,12 +66,7 @@ class Cut(NamedTuple):
         joined = "\n".join(["", *texts, ""])
         codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
         room = self.room(codes.size, len(texts))
-        out = kernels.Terms(
-            np.empty(room, np.uint64),
-            np.empty(room, np.int64),
-            np.empty(room, np.int32),
-            np.empty(starts.size, np.int64),
-        )
+        out = _room(room, len(texts))
         size = self.kernel(codes, starts, _letters(self.folding.by_letter), *self.arguments, out)
         return joined, kernels.Terms(out.hashes[:size], out.first[:size], out.length[:size], out.indptr)
 
@@ -93,7 +88,30 @@ def into_words(longest_run: int, stop_words: Sequence[str], folding: Folding, *,
     def room(size: int, texts: int) -> int:
         return longest_run * (size // (shortest + 1) + texts)
 
-    return Cut(kernels.hash_words, (shortest, longest_run, keys), room, folding, spell)
+    if longest_run == 1 and not stop_words:
+        return Cut(kernels.hash_words, (shortest,), room, folding, spell)
+    return Cut(_hash_runs, (shortest, longest_run, keys), room, folding, spell)
+
+
+def _hash_runs(
+    codes: np.ndarray,
+    starts: np.ndarray,
+    letters: np.ndarray,
+    shortest: int,
+    longest_run: int,
+    stop: np.ndarray,
+    out: kernels.Terms,
+) -> int:
+    words = _room(out.hashes.size // longest_run, starts.size - 1)
+    kernels.hash_words(codes, starts, letters, shortest, words)
+    return int(kernels.join_words(words, longest_run, stop, out))
+
+
+def _room(terms: int, texts: int) -> kernels.Terms:
+    """For so many terms of so many texts."""
+    return kernels.Terms(
+        np.empty(terms, np.uint64), np.empty(terms, np.int64), np.empty(terms, np.int32), np.empty(texts + 1, np.int64)
+    )
 
 
 def into_pieces(shortest: int, longest: int, folding: Folding) -> Cut:

@@ -49,51 +49,59 @@ def _slot(keys, key):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def hash_words(codes, starts, letters, shortest, longest_run, stop, out):
-    """Runs of 1…``longest_run`` words of each text; words are ``shortest`` or more characters of ``letters``.
+def hash_words(codes, starts, letters, shortest, out):
+    """The words of each text: ``shortest`` or more characters of ``letters``. Returns how many.
 
-    ``codes`` (uint32) are the code points of all texts, text i at ``starts[i]:starts[i + 1]``; ``letters`` (uint32) has
-    for each what it counts as, 0 for what is in no word. Words in the hash table ``stop`` (see :func:`build_table`) do
-    not count. ``out`` needs room for
-    ``longest_run * (codes.size // (shortest + 1) + texts)`` terms and is written; the rest may be read-only. Returns
-    the number of terms.
+    ``codes`` (uint32) are the code points of all texts, text i at ``starts[i]:starts[i + 1]``, at whose end there is a
+    character of no word; ``letters`` (uint32) has for each what it counts as, 0 for what is in no word. ``out`` needs
+    room for ``codes.size // (shortest + 1) + texts`` terms and is written; the rest may be read-only.
     """
     n = 0
-    recent, begins = empty(longest_run, np.uint64), empty(longest_run, np.int64)
     out.indptr[0] = 0
     for text in range(starts.size - 1):
         at, end = np.uint64(starts[text]), np.uint64(starts[text + 1])
-        words = 0
         while at < end:
-            letter = letters[codes[at]]
-            begin, state = at, np.uint64(0)
-            # Behind the last text there is what is in no word.
+            begin, state, letter = at, np.uint64(0), letters[codes[at]]
             while letter != 0:
                 state = _mix(state, np.uint64(letter))
                 at += np.uint64(1)
                 letter = letters[codes[at]]
             size = at - begin
             at += np.uint64(1)
-            if size == 0 or size < shortest:
-                continue
-            state = _finish(state)
+            if size >= np.uint64(shortest):
+                out.hashes[n], out.first[n], out.length[n] = _finish(state), begin, size
+                n += 1
+        out.indptr[text + 1] = n
+    return n
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def join_words(words, longest_run, stop, out):
+    """Runs of 1…``longest_run`` words of each text, of :func:`hash_words`. Returns how many.
+
+    Words in the hash table ``stop`` (see :func:`build_table`) do not count. ``out`` needs room for ``longest_run``
+    times as many terms as there are ``words`` and is written; the rest may be read-only.
+    """
+    n = 0
+    recent, begins = empty(longest_run, np.uint64), empty(longest_run, np.int64)
+    out.indptr[0] = 0
+    for text in range(words.indptr.size - 1):
+        known = 0
+        for word in range(words.indptr[text], words.indptr[text + 1]):
+            state, begin = words.hashes[word], words.first[word]
             if stop[_slot(stop, state)] != 0:
                 continue
-            if longest_run == 1:
-                out.hashes[n], out.first[n], out.length[n] = state, begin, size
-                n += 1
-                continue
-            recent[words % longest_run] = state
-            begins[words % longest_run] = begin
-            words += 1
-            for run in range(1, min(longest_run, words) + 1):
-                combined = recent[(words - run) % longest_run]
-                for later in range(words - run + 1, words):
+            recent[known % longest_run] = state
+            begins[known % longest_run] = begin
+            known += 1
+            for run in range(1, min(longest_run, known) + 1):
+                combined = recent[(known - run) % longest_run]
+                for later in range(known - run + 1, known):
                     # Mixed once more by itself: without it "a b" and "b a" would be one.
                     combined = _finish(_mix(_mix(_SPACE, combined), recent[later % longest_run]))
                 out.hashes[n] = combined
-                out.first[n] = begins[(words - run) % longest_run]
-                out.length[n] = begin + size - np.uint64(begins[(words - run) % longest_run])
+                out.first[n] = begins[(known - run) % longest_run]
+                out.length[n] = begin + words.length[word] - begins[(known - run) % longest_run]
                 n += 1
         out.indptr[text + 1] = n
     return n
