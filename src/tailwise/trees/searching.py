@@ -96,6 +96,7 @@ def find_visitors(
 
 def _rows_at_once(chunks: Chunks, beam: int, most: int) -> int:
     """As many rows as share the reading of a node without filling memory with their scores."""
-    widest = int(np.diff(chunks.first_edge).max(initial=1))
-    a_row = min(chunks.target.shape[0], beam * widest * chunks.roots.shape[0])
+    widths = np.diff(chunks.first_edge)
+    at_roots, elsewhere = widths[chunks.roots].max(initial=1), np.delete(widths, chunks.roots).max(initial=1)
+    a_row = min(chunks.target.shape[0], max(int(at_roots), beam * int(elsewhere)) * chunks.roots.shape[0])
     return max(1, min(most, _SCORES_A_BLOCK // max(1, a_row)))
