@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import sys
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -21,6 +22,9 @@ _PAGES_A_CALL = 32
 _NORMAL, _RANDOM, _WILL_NEED = 0, 1, 3
 _LINES, _A_LINE = 4, 16
 _HAS_ADVICE = os.name == "posix"
+_LARGE_PAGES, _LARGE = 14, 1 << 22
+"""Linux gives pages of two megabytes to those who ask: arrays of many megabytes that are read here and there would
+spend half of the time on looking up where their pages are."""
 _madvise = types.ExternalFunction("madvise", types.intc(types.uintp, types.uintp, types.intc))
 
 Parts = TypeVar("Parts", bound=NamedTuple)
@@ -80,11 +84,25 @@ def _allocation(shape, dtype, zero):
         own.data = builder.bitcast(context.nrt.meminfo_data(builder, own.meminfo), own.data.type)
         own.nitems, own.itemsize, own.parent = n_items, strides[-1], cgutils.get_null_value(own.parent.type)
         own.shape, own.strides = cgutils.pack_array(builder, sizes), cgutils.pack_array(builder, strides)
+        _ask_for_large_pages(builder, own.data, n_bytes)
         if zero:
             cgutils.memset(builder, own.data, n_bytes, 0)
         return impl_ret_new_ref(context, builder, array, own._getvalue())
 
     return array(types.UniTuple(types.intp, n_sizes) if n_sizes > 1 else types.intp, dtype), generate
+
+
+def _ask_for_large_pages(builder, data, n_bytes):
+    """For an array that was just made, if it is large."""
+    if sys.platform != "linux":
+        return
+    size, code = n_bytes.type, ir.IntType(32)
+    with builder.if_then(builder.icmp_unsigned(">=", n_bytes, size(_LARGE)), likely=False):
+        start, page = builder.ptrtoint(data, size), size(_PAGE)
+        first = builder.and_(builder.add(start, size(_PAGE - 1)), size(-_PAGE))
+        whole = builder.and_(builder.sub(builder.add(start, n_bytes), first), builder.neg(page))
+        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(code, [size, size, code]), "madvise")
+        builder.call(function, [first, whole, code(_LARGE_PAGES)])
 
 
 @njit(nogil=True, cache=True, boundscheck=False)

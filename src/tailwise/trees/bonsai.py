@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from math import ceil, isqrt
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from tailwise.kernels.solvers.lanes import LANES
 from tailwise.parameters import Choice, Integer, OrNone
 from tailwise.trees.clustering import MAX_SHARE, SAMPLE, Clusters, Vectors, find_clusters
 from tailwise.trees.growing import grow_trees
@@ -31,7 +33,8 @@ of that with these (215,000 labels: P@1 60.6 and P@5 20.9, with all 512 59.3 and
 
 _ARITY = 100
 """Clusters below a node, unless told otherwise. The root of more than 100,000 labels has more: a row is there once, but
-in ten of the nodes that hold labels, so that it costs less to make these smaller, and they tell labels better apart."""
+in ten of the nodes that hold labels, so that it costs less to make these smaller, and they tell labels better apart.
+All nodes of such trees have a multiple of sixteen, 96 for 100: a hundredth edge costs what sixteen cost."""
 
 
 class Bonsai(LabelTreeModel):
@@ -46,8 +49,8 @@ class Bonsai(LabelTreeModel):
     n_trees : int
         Trees, each from other random starts; their probabilities are averaged.
     arity : int or None
-        Clusters at most below a node; fewer where they would have less than ten labels on average. None is 100, or
-        ``√(labels/10)`` below a node where that is more.
+        Clusters at most below a node; fewer where they would have less than ten labels on average. None is 100; of
+        more than 100,000 labels it is 96, or ``√(labels/10)`` below a node where that is more, in multiples of 16.
     max_depth : int
         Levels of classifiers on the path to a label, as long as the nodes of the last one hold ``max_leaf`` labels at
         most; those that hold more are split on, into as few clusters as serve.
@@ -145,37 +148,49 @@ class Bonsai(LabelTreeModel):
 
     def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray, seeds: list[int]) -> list[LabelTree]:
         carried = np.flatnonzero(label_counts(Y))
-        in_reach = carried.size <= _LABELS_A_CLUSTER * self._most_clusters() ** 2
-        keep = KEEP if in_reach else _KEEP_OF_MANY
+        in_reach = carried.size <= _LABELS_A_CLUSTER * (self.arity or _ARITY) ** 2
+        keep, max_share = (KEEP, MAX_SHARE) if in_reach else (_KEEP_OF_MANY, _EVEN_SHARE)
+        most_clusters = partial(self._most_clusters, in_lanes=not in_reach)
         vectors = LabelVectors(X, Y, self.representation, weight=weight, keep=keep, n_jobs=self.n_jobs)
         entries = vectors.expected_entries()
 
         def cost(labels: np.ndarray) -> float:
-            return float(entries[labels].mean()) * min(labels.size, SAMPLE * self._most_clusters(labels.size))
+            return float(entries[labels].mean()) * min(labels.size, SAMPLE * most_clusters(labels.size))
 
         return grow_trees(
             vectors.once_or_when_asked_for(),
             carried,
-            partial(self._split, max_share=MAX_SHARE if in_reach else _EVEN_SHARE),
+            partial(self._split, most_clusters=most_clusters, max_share=max_share),
             seeds,
             max_leaf=self.max_leaf,
             max_depth=self.max_depth - 1,
-            split_on=self._split_on,
+            split_on=partial(self._split_on, most_clusters=most_clusters),
             cost=cost,
             n_jobs=self.n_jobs,
         )
 
-    def _most_clusters(self, n_labels: int = 0) -> int:
-        """Below a node of so many labels."""
-        return max(_ARITY, isqrt(n_labels // _LABELS_A_CLUSTER)) if self.arity is None else self.arity
+    def _most_clusters(self, n_labels: int, *, in_lanes: bool) -> int:
+        """Below a node of so many labels; ``in_lanes`` asks for no edges beyond what whole lanes of sixteen hold."""
+        if self.arity is not None:
+            return self.arity
+        most = max(_ARITY, isqrt(n_labels // _LABELS_A_CLUSTER))
+        return most - most % LANES if in_lanes else most
 
     def _split(
-        self, labels: np.ndarray, vectors: Vectors, rng: np.random.Generator, *, max_share: float
+        self,
+        labels: np.ndarray,
+        vectors: Vectors,
+        rng: np.random.Generator,
+        *,
+        most_clusters: Callable[[int], int],
+        max_share: float,
     ) -> np.ndarray | Clusters:
         wanted = max(2, labels.size // _LABELS_A_CLUSTER)
-        return find_clusters(labels, vectors, min(self._most_clusters(labels.size), wanted), rng, max_share=max_share)
+        return find_clusters(labels, vectors, min(most_clusters(labels.size), wanted), rng, max_share=max_share)
 
-    def _split_on(self, labels: np.ndarray, vectors: Vectors, rng: np.random.Generator) -> np.ndarray | Clusters:
+    def _split_on(
+        self, labels: np.ndarray, vectors: Vectors, rng: np.random.Generator, *, most_clusters: Callable[[int], int]
+    ) -> np.ndarray | Clusters:
         """Clusters of two thirds of ``max_leaf`` labels on average and ``max_leaf`` at most, if ``arity`` serves."""
         wanted = max(2, ceil(labels.size / (self.max_leaf / _EVEN_SHARE)))
-        return find_clusters(labels, vectors, min(self._most_clusters(labels.size), wanted), rng, max_share=_EVEN_SHARE)
+        return find_clusters(labels, vectors, min(most_clusters(labels.size), wanted), rng, max_share=_EVEN_SHARE)
