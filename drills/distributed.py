@@ -110,7 +110,7 @@ def _kill_runs(count: int, folder: Path, engine: str, expected: str) -> Outcome:
         path = folder / f"{kind}-{outcome.tried}"
         while True:
             run = _begin(path, engine)
-            ends, kill_at = time.monotonic() + _LONGEST_SECONDS, chance.random() * 6
+            ends, kill_at = time.monotonic() + _LONGEST_SECONDS, chance.random() * 2
             while run.poll() is None and time.monotonic() < ends:
                 time.sleep(0.02)
                 begun = _has_pieces(path)
