@@ -99,7 +99,6 @@ def plan_of(case: Case) -> Any:
         with measure() as m:
             plan = plan_audit(case.model, case.data.X_train, case.data.Y_train, n_questions=500)
         print(f"  {case.name}: planned in {m.cpu:.0f} CPU-s, {m.peak_mb:.0f} MB", flush=True)
-        RESULTS.mkdir(parents=True, exist_ok=True)
         path.write_bytes(pack(plan))
     return unpack(path.read_bytes(), path)
 

@@ -109,7 +109,6 @@ def _measured(what: str, *size: int) -> dict[str, Any]:
         if done.returncode:
             raise SystemExit(f"{key} failed:\n{done.stderr[-2000:]}")
         kept[key] = json.loads(done.stdout.splitlines()[-1])
-        _MEASURED.parent.mkdir(parents=True, exist_ok=True)
         _MEASURED.write_text(json.dumps(kept, indent=1))
     figures = kept[key]
     print("  measured: " + what + ", " + ", ".join(f"{name} {value:,.4g}" for name, value in figures.items()))

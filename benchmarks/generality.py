@@ -327,7 +327,6 @@ def _judge(
             return None
         for setting, values in _fold(*data, fold, {one: settings[one] for one in missing}):
             kept[name, family, setting, str(fold)] = values
-            path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("a") as file:
                 file.write(json.dumps({"key": [name, family, setting, str(fold)], "values": values}) + "\n")
             print(

@@ -182,6 +182,7 @@ def folder_mb(path: Path) -> float:
 def run(name: str, arguments: list[str]) -> None:
     """Run the benchmark ``name`` and print its table."""
     module = import_module(f"benchmarks.{name}")
+    RESULTS.mkdir(parents=True, exist_ok=True)
     print(f"\n{name}: {getattr(module, 'QUESTION', (module.__doc__ or '').splitlines()[0])}")
     if hasattr(module, "main"):
         module.main(arguments)
@@ -372,7 +373,6 @@ def save_results(name: str, results: dict[str, Any]) -> Path:
     # Not at the top: peers run this file in environments without tailwise.
     from tailwise.display import plain
 
-    RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{name}.json"
     path.write_text(json.dumps(plain({"benchmark": name, "machine": describe_machine(), **results}), indent=1))
     print(f"  written: {path.relative_to(ROOT)}")

@@ -112,7 +112,6 @@ def kept_run(key: dict[str, Any], compute: Callable[[], dict[str, Any]]) -> dict
         if record["key"] == key:
             return record["figures"]
     figures = compute()
-    KEPT.parent.mkdir(parents=True, exist_ok=True)
     with KEPT.open("a") as file:
         file.write(json.dumps({"key": key, "figures": figures}) + "\n")
     shown = ", ".join(f"{k} {figures[k]:.1f}" for k in ("R@10 head", "R@10 tail", "P@1", "PSP@5", "CPU-s"))

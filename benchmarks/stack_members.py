@@ -68,7 +68,6 @@ def main(arguments: list[str]) -> None:
                 print(f"{name} is not at hand; it was not measured")
                 continue
             found[name] = _judge(*data)
-            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(found, indent=1))
     found = {name: found[name] for name in options["--sets"].split(",") if name in found}
     for metric in ("p@1", "p@5", "psp@5", "CPU-s"):
