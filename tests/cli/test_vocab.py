@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tailwise.cli.inputs import read_vocab
+from tailwise.cli.options import read_vocab
 
 TURTLE = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
 @prefix e: <http://example.org/> .

@@ -75,7 +75,7 @@ def _speaking_of_options(verb: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(verb)
     def run(**given: Any) -> None:
-        from tailwise.cli.inputs import as_option
+        from tailwise.cli.options import as_option
         from tailwise.errors import spelled
 
         with spelled(as_option):

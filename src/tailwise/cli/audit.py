@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tailwise.cli import inputs, output
+from tailwise.cli import inputs, options, output
 
 app = typer.Typer(
     help="""Ask people the few questions that tell how much is missing from the labels, and where.
@@ -33,10 +33,10 @@ Reviewer = Annotated[str | None, typer.Option("--reviewer", metavar="NAME", help
 
 
 @app.command()
-@inputs.reads_data
+@options.reads_data
 def plan(
-    model: inputs.ModelPath,
-    data: inputs.Data,
+    model: options.ModelPath,
+    data: options.Data,
     to: Annotated[
         str, typer.Option("--output", "-o", metavar="AUDIT", help="A new folder, or the URL of an empty database.")
     ],
@@ -50,9 +50,9 @@ def plan(
         float, typer.Option(min=0.001, max=0.9, help="The least chance to be missing that is asked about.")
     ] = 0.1,
     folds: Annotated[int, typer.Option(min=2, help="Trainings, each on the other folds.")] = 3,
-    propensity: inputs.PropensityName = None,
+    propensity: options.PropensityName = None,
     seed: Annotated[int, typer.Option(min=0, help="The random seed.")] = 0,
-    reading: inputs.Reading = inputs.UNTOLD,
+    reading: options.Reading = options.UNTOLD,
     jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
@@ -219,15 +219,15 @@ def estimate(
 
 
 @app.command()
-@inputs.reads_data
+@options.reads_data
 def apply(
     audit: Place,
-    data: inputs.Data,
+    data: options.Data,
     to: Annotated[Path, typer.Option("--output", "-o", metavar="DATA", help="The file or folder to write.")],
     unchecked: Annotated[
         int, typer.Option("--unchecked", min=0, help="How many probably missing labels that nobody checked are listed.")
     ] = 10_000,
-    reading: inputs.Reading = inputs.UNTOLD,
+    reading: options.Reading = options.UNTOLD,
     jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
@@ -255,14 +255,14 @@ def apply(
     found = inputs.load(data, reading, unit_rows=False)
     estimated = inputs.estimated_propensity(audit)
     beside = [to.with_name(f"{to.name.partition('.')[0]}.{what}.csv") for what in ("changes", "unchecked")]
-    options = reading.options()
+    given = reading.options()
     with Audit.open(audit) as opened, told_when_unwritable(to):
         changes = changes_of(opened)
-        if isinstance(found, TextDataset) and keeps_columns(data, to, options.get("format")):
-            layout = Layout(*(options.get(name) for name in Layout._fields))
+        if isinstance(found, TextDataset) and keeps_columns(data, to, given.get("format")):
+            layout = Layout(*(given.get(name) for name in Layout._fields))
             names = dict(zip(opened.origin.label_ids, opened.origin.label_names, strict=True))
             edits = edits_of(opened, found, changes)
-            how: dict[str, Any] = {"format": options.get("format"), "layout": layout, "vocabulary": found.vocab}
+            how: dict[str, Any] = {"format": given.get("format"), "layout": layout, "vocabulary": found.vocab}
             written = [write_relabelled(data, to, edits, found.reading, names=names, **how)]
         else:
             written = write_converted(apply_changes(opened, found, changes), to)

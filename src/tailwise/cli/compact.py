@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from tailwise.cli import inputs, output
+from tailwise.cli import inputs, options, output
 
 
 def compact(
-    model_path: inputs.ModelPath,
+    model_path: options.ModelPath,
     small: Annotated[Path, typer.Option("--output", "-o", metavar="SMALL", help="The folder to write.")],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is there already.")] = False,
     jobs: output.Jobs = None,

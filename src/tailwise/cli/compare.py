@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from tailwise.cli import inputs, output
+from tailwise.cli import options, output
 from tailwise.cli.evaluate import Confidence, Metrics, judge_all, say_speed, split_names
 
 
-@inputs.reads_data
+@options.reads_data
 def compare(
-    models: inputs.Judged,
-    data: inputs.Data,
+    models: options.Judged,
+    data: options.Data,
     metrics: Metrics = None,
-    k: inputs.K = 5,
+    k: options.K = 5,
     confidence: Confidence = 0.95,
-    propensity: inputs.PropensityName = None,
-    training: inputs.TrainingData = None,
-    reading: inputs.Reading = inputs.UNTOLD,
+    propensity: options.PropensityName = None,
+    training: options.TrainingData = None,
+    reading: options.Reading = options.UNTOLD,
     jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,

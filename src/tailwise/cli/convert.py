@@ -7,20 +7,20 @@ from typing import Annotated
 
 import typer
 
-from tailwise.cli import inputs, output
+from tailwise.cli import inputs, options, output
 
 _TO = {"format": "to"}  # what the library calls a format is the one written, here
 
 
-@inputs.reads_data
+@options.reads_data
 def convert(
-    data: inputs.Data,
+    data: options.Data,
     to: Annotated[Path, typer.Argument(metavar="TO", help="The file or folder to write; its suffix tells the format.")],
     to_format: Annotated[
         str | None,
         typer.Option("--to", help="xmc, libsvm, rows, jsonl, csv, tsv or parquet, where TO does not tell it."),
     ] = None,
-    reading: inputs.Reading = inputs.UNTOLD,
+    reading: options.Reading = options.UNTOLD,
     spreadsheet_safe: Annotated[
         bool,
         typer.Option(
@@ -49,7 +49,7 @@ def convert(
     from tailwise.data.saving import stream, write_converted
     from tailwise.errors import spelled
 
-    with told_when_unwritable(to), spelled(lambda name, value: inputs.as_option(_TO.get(name, name), value)):
+    with told_when_unwritable(to), spelled(lambda name, value: options.as_option(_TO.get(name, name), value)):
         if stream(data, to, to_format, reading.options()):
             written = [to]
         else:

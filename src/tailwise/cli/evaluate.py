@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tailwise.cli import inputs, output
+from tailwise.cli import inputs, options, output
 
 if TYPE_CHECKING:
     from tailwise.data import Rows
@@ -29,7 +29,7 @@ _K, _ANNIF_LIMIT = 5, 10
 Confidence = Annotated[float, typer.Option(min=0, max=0.999, help="Of the intervals; 0 leaves them out.")]
 
 
-@inputs.reads_data
+@options.reads_data
 def evaluate(
     model: Annotated[
         str,
@@ -49,9 +49,9 @@ def evaluate(
         int | None, typer.Option("-k", min=1, help="How many labels a row gets: 5, and 10 for --metrics annif.")
     ] = None,
     confidence: Confidence = 0.95,
-    propensity: inputs.PropensityName = None,
-    training: inputs.TrainingData = None,
-    reading: inputs.Reading = inputs.UNTOLD,
+    propensity: options.PropensityName = None,
+    training: options.TrainingData = None,
+    reading: options.Reading = options.UNTOLD,
     jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
@@ -78,7 +78,7 @@ def evaluate(
     if metrics == ANNIF:
         limit = k or _ANNIF_LIMIT
         trial, _ = judge_all(judged, rows, reading, [f"p@{limit}"], limit)
-        known = None if reading.vocab is None else inputs.read_vocab(reading.vocab, reading.language)
+        known = None if reading.vocab is None else options.read_vocab(reading.vocab, reading.language)
         tagger = trial.models[0].tagger
         vocab = tagger.vocabulary_ if known is None and tagger is not None else known
         found = trial.annif(limit, vocab, confidence or None)
@@ -105,7 +105,7 @@ def evaluate(
 def judge_all(
     models: list[Path],
     data: str,
-    reading: inputs.Reading,
+    reading: options.Reading,
     metrics: list[str],
     k: int,
     propensity: str | None = None,

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from tailwise.cli import inputs, output
+from tailwise.cli import options, output
 from tailwise.cli.suggest import open_text_tagger, read_text
 from tailwise.display import Table, visible
 
 
 def explain(
-    model: inputs.ModelPath,
+    model: options.ModelPath,
     label: Annotated[str, typer.Argument(help="The label: its name or its id.")],
     text: Annotated[str | None, typer.Argument(help="The text; standard input where it is left out.")] = None,
     n: Annotated[int, typer.Option("-n", min=1, help="How many words of each kind.")] = 10,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tailwise.cli import inputs, output
+from tailwise.cli import inputs, options, output
 from tailwise.cli.versions import installed, places
 from tailwise.models import model_class, model_names
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tailwise.text import Tagger
 
 
-@inputs.reads_data
+@options.reads_data
 def info(
     what: Annotated[
         str | None,
@@ -23,7 +23,7 @@ def info(
             metavar="MODEL|DATA|NAME", help="A model folder, a data file or folder, a data set's or a model's name."
         ),
     ] = None,
-    reading: inputs.Reading = inputs.UNTOLD,
+    reading: options.Reading = options.UNTOLD,
     jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tailwise.cli import inputs, output
+from tailwise.cli import inputs, options, output
 from tailwise.cli.evaluate import say_caveats
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ _WIDEST = 60
 Facts = list[dict[str, Any]]
 
 
-@inputs.reads_data
+@options.reads_data
 def labels(
-    model: inputs.ModelPath,
+    model: options.ModelPath,
     data: Annotated[
         str | None, typer.Argument(metavar="DATA", help="Labelled rows, such as test.csv, that show what is found.")
     ] = None,
@@ -42,8 +42,8 @@ def labels(
         int | None, typer.Option("-n", min=1, help=f"How many labels; {_SHOWN} on the screen, all in files and JSON.")
     ] = None,
     to: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="A .csv file to write.")] = None,
-    k: inputs.K = 5,
-    reading: inputs.Reading = inputs.UNTOLD,
+    k: options.K = 5,
+    reading: options.Reading = options.UNTOLD,
     jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
@@ -100,7 +100,7 @@ def _known(tagger: Tagger) -> Facts:
     return [dict(zip(_KNOWN, fact, strict=True)) for fact in together]
 
 
-def _judged(name: str, tagger: Tagger, data: str, reading: inputs.Reading, k: int) -> Facts:
+def _judged(name: str, tagger: Tagger, data: str, reading: options.Reading, k: int) -> Facts:
     from tailwise.judging import judge
     from tailwise.metrics import label_table
     from tailwise.metrics.confusions import confusions

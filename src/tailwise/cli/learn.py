@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from tailwise.cli import inputs, output
+from tailwise.cli import inputs, options, output
 
 
-@inputs.reads_data
+@options.reads_data
 def learn(
-    model_path: inputs.ModelPath,
-    data: inputs.Data,
+    model_path: options.ModelPath,
+    data: options.Data,
     output_path: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="MODEL2", help="The folder to write; by default MODEL is replaced."),
@@ -25,7 +25,7 @@ def learn(
         ),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is at MODEL2.")] = False,
-    reading: inputs.Reading = inputs.UNTOLD,
+    reading: options.Reading = options.UNTOLD,
     jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,

@@ -7,16 +7,16 @@ from typing import Annotated
 
 import typer
 
-from tailwise.cli import how_many, inputs, output, running
+from tailwise.cli import how_many, inputs, options, output, running
 
 _NOT_WRITTEN = (".xlsx", ".xls", ".ods", ".docx", ".json")
 _BY_SUFFIX = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".npz": "npz"}
 
 
-@inputs.reads_data
+@options.reads_data
 def predict(
-    model: inputs.ModelPath,
-    data: inputs.Data,
+    model: options.ModelPath,
+    data: options.Data,
     to: Annotated[
         Path | None,
         typer.Option(
@@ -32,9 +32,9 @@ def predict(
             "--id-column", metavar="COLUMN", help="A column of DATA that names its rows; copied to the output."
         ),
     ] = None,
-    include: inputs.Include = None,
-    exclude: inputs.Exclude = None,
-    reading: inputs.Reading = inputs.UNTOLD,
+    include: options.Include = None,
+    exclude: options.Exclude = None,
+    reading: options.Reading = options.UNTOLD,
     workdir: running.WorkDir = None,
     engine: running.Engine = running.THREADS,
     jobs: output.Jobs = None,
@@ -68,7 +68,7 @@ def predict(
         )
     if as_json and kind != "jsonl":
         raise InvalidInput(f"--json writes JSON Lines, but --output {to} is {kind}; leave --json out, or name a .jsonl")
-    rules = inputs.label_rules(include, exclude)
+    rules = options.label_rules(include, exclude)
     tagger = inputs.open_tagger(model)
     suggest = how_many.suggester(tagger, k, assign, missing, rules=rules, language=reading.language)
     rows, row_ids = inputs.read_unlabelled(data, reading, id_column)

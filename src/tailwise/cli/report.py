@@ -7,23 +7,23 @@ from typing import Annotated
 
 import typer
 
-from tailwise.cli import inputs, output
+from tailwise.cli import options, output
 from tailwise.cli.evaluate import judge_all, say_speed
 
 
-@inputs.reads_data
+@options.reads_data
 def report(
-    models: inputs.Judged,
-    data: inputs.Data,
+    models: options.Judged,
+    data: options.Data,
     to: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The HTML file to write.")],
-    k: inputs.K = 5,
-    propensity: inputs.PropensityName = None,
-    training: inputs.TrainingData = None,
+    k: options.K = 5,
+    propensity: options.PropensityName = None,
+    training: options.TrainingData = None,
     title: Annotated[str | None, typer.Option(help="The report's title.")] = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the figures in each model's folder, for its page in `tailwise serve`.")
     ] = False,
-    reading: inputs.Reading = inputs.UNTOLD,
+    reading: options.Reading = options.UNTOLD,
     jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,

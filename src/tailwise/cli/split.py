@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from tailwise.cli import inputs, output
+from tailwise.cli import inputs, options, output
 
 
-@inputs.reads_data
+@options.reads_data
 def split(
-    data: inputs.Data,
+    data: options.Data,
     folder: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where train and test are written.")],
     test: Annotated[float, typer.Option("--test", min=0, max=1, help="The share of rows that are tested on.")] = 0.2,
     by_column: Annotated[
@@ -22,7 +22,7 @@ def split(
         str | None, typer.Option("--by-time", metavar="COLUMN", help="The latest rows are test: numbers or ISO dates.")
     ] = None,
     seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
-    reading: inputs.Reading = inputs.UNTOLD,
+    reading: options.Reading = options.UNTOLD,
     jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tailwise.cli import how_many, inputs, output
+from tailwise.cli import how_many, inputs, options, output
 
 if TYPE_CHECKING:
     from tailwise.text import Tagger
@@ -44,14 +44,14 @@ def open_text_tagger(model: Path) -> Tagger:
 
 
 def suggest(
-    model: inputs.ModelPath,
+    model: options.ModelPath,
     text: Annotated[str | None, typer.Argument(help="The text; standard input where it is left out.")] = None,
     k: how_many.K = None,
     assign: how_many.Assign = None,
     missing: how_many.Missing = False,
     language: Annotated[str | None, typer.Option("--language", help="Of the labels' names, such as de.")] = None,
-    include: inputs.Include = None,
-    exclude: inputs.Exclude = None,
+    include: options.Include = None,
+    exclude: options.Exclude = None,
     jobs: output.Jobs = None,
     as_json: output.Json = False,
     quiet: output.Quiet = False,
@@ -65,7 +65,7 @@ def suggest(
     pdftotext paper.pdf - | tailwise suggest my-model -k 10 --language en --exclude 'name:*(Motiv)'
     """
     output.set_up(quiet, jobs)
-    rules = inputs.label_rules(include, exclude)
+    rules = options.label_rules(include, exclude)
     whole = read_text(text)
     tagger = open_text_tagger(model)
     suggested = how_many.suggester(tagger, k, assign, missing, rules=rules, language=language)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tailwise.cli import inputs, output, running
+from tailwise.cli import inputs, options, output, running
 from tailwise.models import model_names
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ def _complete_model(incomplete: str) -> list[str]:
 ModelName = Annotated[str, typer.Option("--model", "-m", help=_MODEL_HELP, autocompletion=_complete_model)]
 
 
-@inputs.reads_data
+@options.reads_data
 def train(
-    data: inputs.Data,
+    data: options.Data,
     model_path: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The folder to write.")],
     model: ModelName = "auto",
     tail: Annotated[
@@ -69,14 +69,14 @@ def train(
         float,
         typer.Option("--holdout", min=0, max=0.9, help="Hold out this share of the rows, and judge the model on them."),
     ] = 0.0,
-    propensity: inputs.PropensityName = None,
-    include: inputs.Include = None,
-    exclude: inputs.Exclude = None,
+    propensity: options.PropensityName = None,
+    include: options.Include = None,
+    exclude: options.Exclude = None,
     keep: Annotated[
         bool, typer.Option("--keep-training-data", help="Keep the rows with the model, for `tailwise learn`.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is there already.")] = False,
-    reading: inputs.Reading = inputs.UNTOLD,
+    reading: options.Reading = options.UNTOLD,
     seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
     workdir: running.WorkDir = None,
     engine: running.Engine = running.THREADS,
@@ -122,7 +122,7 @@ def train(
         given = (model, settings or [], feature_settings or [])
         return make_tagger(*given, **composed, seed=seed, propensity=propensity, rules=rules, keep=keep)
 
-    rules = inputs.label_rules(include, exclude)
+    rules = options.label_rules(include, exclude)
     composed: dict[str, Any] = {
         "effort": effort,
         "minutes": minutes,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tailwise.cli import inputs, output
+from tailwise.cli import inputs, options, output
 from tailwise.cli.train import ModelName
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from tailwise.tuning import Trial
 
 
-@inputs.reads_data
+@options.reads_data
 def tune(
-    data: inputs.Data,
+    data: options.Data,
     model: ModelName = "auto",
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="param=value of the model that stays as it is; repeat it.")
@@ -57,8 +57,8 @@ def tune(
     page: Annotated[
         Path | None, typer.Option("--page", metavar="FILE.html", help="Write a page with plots of what mattered.")
     ] = None,
-    propensity: inputs.PropensityName = None,
-    reading: inputs.Reading = inputs.UNTOLD,
+    propensity: options.PropensityName = None,
+    reading: options.Reading = options.UNTOLD,
     seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
     jobs: output.Jobs = None,
     as_json: output.Json = False,
@@ -141,14 +141,14 @@ def _prepared(
     from tailwise.text.tagger import MAKERS
 
     tried = None if name == "auto" else named_model(name, settings, seed)
-    options = parse_settings(TextFeatures, feature_settings, "--set-features")
-    check_features_wanted(rows, bool(options))
+    asked = parse_settings(TextFeatures, feature_settings, "--set-features")
+    check_features_wanted(rows, bool(asked))
     if rows.texts is None:
         X = rows.rows
     else:
         kind = TextFeatures if tried is None else MAKERS[tried.reads]
         known = KnownLabels(rows.label_ids, rows.label_names, rows.Y, rows.vocab)
-        X = (TextFeatures(**options) if options else kind()).fit_transform(rows.rows, labels=known)
+        X = (TextFeatures(**asked) if asked else kind()).fit_transform(rows.rows, labels=known)
     if tried is None:
         tried = by_size(settings, seed).choose(X, rows.Y).model
     return X, tried
