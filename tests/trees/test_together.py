@@ -72,7 +72,7 @@ def test_a_label_below_another_has_the_rows_of_that_alone(problem):
     assert set(of_label(found, 1)[2].tolist()) <= set(own.tolist())
 
 
-@pytest.mark.parametrize("memory", [1, 40_000, 10_000_000])
+@pytest.mark.parametrize("memory", [1, 60_000, 10_000_000])
 def test_rows_that_stay_where_they_are_give_the_same_bits(problem, memory):
     X, labels = problem
     chosen = np.arange(5, 90)

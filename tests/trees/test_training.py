@@ -1,10 +1,15 @@
+import time
+
 import numpy as np
 import pytest
 from contracts import make_rows
 from scipy import sparse
 
 import tailwise
+from tailwise import memory
+from tailwise.data.mapped import read_rows, write_rows
 from tailwise.kernels.solvers.problems import Weights
+from tailwise.kernels.solvers.together import bytes_at_once
 from tailwise.trees import assembling, blocks, training
 from tailwise.trees.blocks import runs_of_neighbours
 from tailwise.trees.packing import bare_nodes
@@ -23,6 +28,28 @@ def test_the_trees_of_a_model_are_trained_side_by_side(negatives, tmp_path):
             tailwise.Bonsai(n_trees, max_leaf=8, max_depth=2, negatives=negatives, random_state=0).fit(X, Y)
         sites.append(len(list((tmp_path / str(n_trees)).glob("job-*/site-*"))))
     assert sites[0] == sites[1]
+
+
+@pytest.mark.parametrize(("room_for", "at_a_time"), [(0.5, 1), (2.0, 2), (100.0, 3)])
+def test_as_many_nodes_are_solved_at_a_time_as_memory_serves(tmp_path, monkeypatch, room_for, at_a_time):
+    X, Y = make_rows()
+    write_rows(tmp_path / "a.rows", [(X, Y)], n_features=X.shape[1], n_labels=Y.shape[1])
+    mapped, carried = read_rows(tmp_path / "a.rows")
+    tree = tree_from_nested([[label] for label in range(Y.shape[1])])
+    costs, working, most = np.ones(tree.target.size), [], []
+
+    def solve(rows, labels):
+        working.append(rows)
+        time.sleep(0.005)
+        most.append(len(working))
+        working.pop()
+        return nothing(rows, labels)
+
+    monkeypatch.setattr(memory, "_SHARE", 0.0)
+    needed = bytes_at_once(*X.shape)
+    monkeypatch.setattr(memory, "free_memory", lambda: int(2 * needed * room_for / memory._TAKEN) + 100)
+    train_trees(mapped, carried, [Planted(tree, costs, costs)], solve, n_jobs=3)
+    assert max(most) == at_a_time
 
 
 def nothing(rows, labels):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Lock
+from threading import BoundedSemaphore, Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from scipy import sparse
 
 from tailwise.kernels.arrays import frozen, read_only
 from tailwise.kernels.solvers.problems import Labels, Rows, Weights, pack_rows
+from tailwise.kernels.solvers.together import bytes_at_once
 from tailwise.kernels.sparse.csr import Csr, csr_parts
 from tailwise.kernels.trees.nodes import Below, Scratch, gather_node, scratch_for
 from tailwise.kernels.trees.standing import gather_nodes
@@ -88,9 +89,13 @@ class Problems:
         self.below = [_below(one, carried, self._counted) for one in planted]
         self.visitors: list[sparse.csr_array] | None = None
         # Rows on disk are copied where those of a node fit into memory, and left there otherwise.
-        memory = memory_apart(X, count_jobs(n_jobs))
-        # The weights of edges between nodes stay in memory until they are packed.
-        self._memory = None if memory is None else memory // 2
+        memory, at_a_time = memory_apart(X, 1), count_jobs(n_jobs)
+        if memory is not None:
+            # The weights of edges between nodes stay in memory until they are packed.
+            memory //= 2
+            at_a_time = max(1, min(at_a_time, memory // bytes_at_once(self._n_rows, self._n_features)))
+            memory //= at_a_time
+        self._memory, self._turns = memory, BoundedSemaphore(at_a_time)
         # Blocks follow from it, and processes of a run may have other memories.
         far = X.data.nbytes >= LARGE and kept(lambda: memory is not None)
         self.least_edges = _EDGES_A_PASS if far else _LEAST_EDGES
@@ -111,12 +116,13 @@ class Problems:
     def _solve_part(self, tree: int, part: Part, scratch: Scratch) -> Weights:
         span, came = self._span_of(tree, part.node), self._came_to(tree, part.node)
         here, rows, labels = gather_node(self._gathered, self.below[tree], span, part.edges, came, scratch)
-        if self._memory is not None:
-            problem = pack_rows(self._rows, self._n_features, here, self._counted[here], self._memory)
-        else:
-            problem = self._all() if here.size == self._n_rows else frozen(Rows(*rows))
         levels = {} if part.above is None else {"above": part.above}
-        found = self._solve(problem, Labels(*labels), **levels)
+        with self._turns:
+            if self._memory is not None:
+                problem = pack_rows(self._rows, self._n_features, here, self._counted[here], self._memory)
+            else:
+                problem = self._all() if here.size == self._n_rows else frozen(Rows(*rows))
+            found = self._solve(problem, Labels(*labels), **levels)
         return in_rows_of_all(found, here, self._n_rows) if self._keeps_duals else found._replace(support=None)
 
     def _go_on_with(self, tree: int, going: GoingOn, parts: list[Part], scratch: Scratch) -> list[Weights]:

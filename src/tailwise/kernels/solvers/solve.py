@@ -143,7 +143,8 @@ def solve_together(
     starts = own.indptr[:-1]
     if isinstance(rows, FarRows):
         groups = -(-labels.negative_costs.size // LANES)
-        at_once, starts = max(1, min(groups, rows.memory // bytes_at_once(own))), rows.starts
+        needed = bytes_at_once(own.squares.size, own.features.size)
+        at_once, starts = max(1, min(groups, rows.memory // needed)), rows.starts
     options = options._replace(max_sweeps=sweeps_over(own.squares.shape[0], options.max_sweeps))
     among = read_only(_ALL_ROWS if above is None else above)
     solved = solve_svm_together(own, read_only(starts), _plain(labels), among, _compiled(options, -1.0), at_once)

@@ -17,11 +17,10 @@ from tailwise.kernels.arrays import empty, part, prefetch, prefetch_row
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, hinge_lanes, zero_lanes
-from tailwise.kernels.solvers.problems import Rows
 from tailwise.kernels.solvers.taking import LEAST, take_duals, take_lanes
 
-_BYTES_A_FEATURE, _BYTES_A_ROW = 64, 128
-"""Of sixteen labels: their weights, and where their duals stand."""
+_BYTES_A_FEATURE, _BYTES_A_ROW = 64, 256
+"""Of sixteen labels: their weights; where their duals stand, and these as they are taken."""
 _BLOCK_VALUES = 1 << 22
 """Of a block of rows; one row may begin before the end."""
 _IGNORED = 0.1
@@ -33,9 +32,9 @@ _NEAR_FEATURES = 1 << 14
 gains."""
 
 
-def bytes_at_once(rows: Rows) -> int:
+def bytes_at_once(n_rows: int, n_features: int) -> int:
     """The memory that sixteen labels take."""
-    return _BYTES_A_FEATURE * rows.features.shape[0] + _BYTES_A_ROW * rows.squares.shape[0]
+    return _BYTES_A_FEATURE * n_features + _BYTES_A_ROW * n_rows
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
