@@ -53,7 +53,7 @@ def fit(folder: str | None, engine: str | None) -> Any:
     """The model: some seconds of work, many pieces."""
     import tailwise as tw
 
-    data = tw.make_longtail(4000, 3000, 1500, test_fraction=0, random_state=0)
+    data = tw.make_longtail(20_000, 8000, 8000, test_fraction=0, random_state=0)
     model = tw.Bonsai(n_trees=3, max_leaf=50, random_state=0, n_jobs=1)
     if folder is None:
         return model.fit(data.X_train, data.Y_train)
