@@ -1,8 +1,11 @@
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from contracts import InThisProcess, assert_same_bits, make_rows
@@ -136,6 +139,32 @@ def test_processes_and_their_death(rows, expected, tmp_path):
     finally:
         killed.extend([0, 0])
         engine.close()
+
+
+_KILLED = """
+import sys
+from tailwise.distributed import Processes
+
+if __name__ == "__main__":
+    engine = Processes(2)
+    engine.submit("nothing", "no-such-folder", 0, 0)
+    print(*engine._executor._processes, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks for processes in /proc")
+def test_processes_end_when_their_run_is_killed(tmp_path):
+    (tmp_path / "run.py").write_text(_KILLED)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, str(tmp_path / "run.py")], **pipes) as run:
+        workers = [Path(f"/proc/{pid}") for pid in run.stdout.readline().decode().split()]
+        assert workers and all(worker.exists() for worker in workers)
+        run.kill()
+    ends = time.monotonic() + 60
+    while any(worker.exists() for worker in workers):
+        assert time.monotonic() < ends, "processes are left over"
+        time.sleep(0.1)
 
 
 def test_dask(rows, expected, tmp_path):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -167,7 +169,7 @@ class Processes(Submitting):
         if self._executor is None:
             from multiprocessing import get_context
 
-            self._executor = ProcessPoolExecutor(self._n, mp_context=get_context("spawn"))
+            self._executor = ProcessPoolExecutor(self._n, mp_context=get_context("spawn"), initializer=_end_with_parent)
         try:
             return super().submit(name, *arguments)
         except BrokenExecutor:
@@ -189,6 +191,19 @@ class Processes(Submitting):
             return future.result()
         except BrokenExecutor as error:
             raise Lost(str(error)) from error
+
+
+def _end_with_parent() -> None:
+    """Have this process end when the one that started it is killed, and can no longer tell it that there is no work."""
+    from multiprocessing import parent_process
+
+    def wait() -> None:
+        parent = parent_process()
+        assert parent is not None
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 class Dask(Submitting):
