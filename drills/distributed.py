@@ -26,6 +26,8 @@ COUNT = 50
 MODEST = 3
 _WORKERS = 3
 _LONGEST_SECONDS = 300.0
+_KILLS_A_RUN, _SECONDS_APART = 10, 4.0
+"""Of workers: a run stops where they die faster than others start."""
 _WORK = """
 import sys, tailwise
 from drills.distributed import digest, fit
@@ -88,11 +90,11 @@ def _kill_workers(count: int, folder: Path, address: str, workers: list[Any], ex
     outcome, chance, kills = Outcome("workers"), random.Random(0), 0
     while kills < count:
         path = folder / f"workers-{outcome.tried}"
-        run = _begin(path, address)
+        run, last = _begin(path, address), min(count, kills + _KILLS_A_RUN)
         ends = time.monotonic() + _LONGEST_SECONDS
         while run.poll() is None and time.monotonic() < ends:
-            time.sleep(chance.random() * 1.5)
-            if kills < count and run.poll() is None and _has_pieces(path):
+            time.sleep(chance.random() * _SECONDS_APART)
+            if kills < last and run.poll() is None and _has_pieces(path):
                 place = chance.randrange(len(workers))
                 workers[place].kill()
                 workers[place].wait()
