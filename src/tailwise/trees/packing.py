@@ -118,8 +118,8 @@ def pack_nodes(tree: LabelTree, nodes: Iterable[list[Trained] | Copied | Changed
     )
 
 
-def chunk_of(chunks: Chunks, node: int, n_features: int) -> Chunk:
-    """A node as it is packed, of rows that may have got more features since."""
+def chunk_of(chunks: Chunks, node: int, n_features: int = 0) -> Chunk:
+    """A node as it is packed; a search needs to be told of how many features, for rows may have got more since."""
     parts = {
         name: getattr(chunks, name)[slice(*getattr(chunks, first)[node : node + 2])]
         for name, first in _FIRST.items()
