@@ -129,13 +129,18 @@ def tibkat(name: str, n_steps: int, calibrate: bool) -> Iterator[Step]:
     whole = rows.take(order)
     all_p = JainPropensity().fit(whole.Y).propensity_
     propensity = dict(zip(whole.label_ids, all_p.tolist(), strict=True))
+    def learn(tagger: Tagger, first: int, last: int) -> None:
+        part = rows.take(order[first:last])
+        tagger.update(part.rows, part.Y, label_ids=part.label_ids)
+
+    # Compile what an update needs.
+    learn(fit(1000), 1000, 1100)
     known = round(FIRST * TIBKAT_ROWS)
     tagger = fit(known)
     for _ in range(n_steps):
         now = round(GROWTH * known)
-        part = rows.take(order[known:now])
         with measured() as update:
-            tagger.update(part.rows, part.Y, label_ids=part.label_ids)
+            learn(tagger, known, now)
         with measured() as anew:
             fresh = fit(now)
         yield Step(

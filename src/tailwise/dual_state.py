@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tailwise.kernels.arrays import read_only
 from tailwise.kernels.solvers.problems import Support
-from tailwise.kernels.sparse.csr import spread
+from tailwise.kernels.sparse.parts import copy_parts
 from tailwise.parallel import gathered, map_blocks
 from tailwise.persistence.checks import (
     check_exact,
@@ -43,12 +44,19 @@ class DualState(NamedTuple):
 
     def of(self, labels: np.ndarray) -> Support:
         """The support vectors of ``labels``, in their order; labels that are newer, or -1, have none."""
+        indptr, rows, values = self.kept(labels)
+        return Support(indptr, rows.astype(np.int32, copy=False), values.astype(np.float32))
+
+    def kept(self, labels: np.ndarray) -> Support:
+        """The same in the types in which they are kept."""
         old = np.clip(labels, 0, max(0, self.indptr.size - 2))
-        counts = (
-            np.where(old == labels, self.indptr[1:][old] - self.indptr[old], 0) if self.indptr.size > 1 else 0 * old
-        )
-        indptr, take = spread(self.indptr[old], counts)
-        return Support(indptr, self.rows[take].astype(np.int32), self.values[take].astype(np.float32))
+        there = (old == labels) if self.indptr.size > 1 else np.zeros(old.size, np.bool_)
+        begin = np.where(there, self.indptr[old], 0)
+        counts = np.where(there, self.indptr[old + there] - begin, 0)
+        indptr = np.append(0, np.cumsum(counts))
+        rows, values = np.empty(indptr[-1], self.rows.dtype), np.empty(indptr[-1], np.float16)
+        _copy((self.rows, self.values), begin, counts, (rows, values), indptr[:-1])
+        return Support(indptr, rows, values)
 
     def among(self, rows: np.ndarray) -> DualState:
         """The support vectors that are among ``rows`` (n,), ascending, which are numbered anew.
@@ -110,13 +118,26 @@ class DualStore:
 
         def lay_parts(block: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> None:
             for labels, own, alphas in block:
-                place: Any = slice(indptr[labels[0]], indptr[labels[-1] + 1])
-                if (np.diff(labels) != 1).any():
-                    _, place = spread(indptr[labels], self._sizes[labels])
-                rows[place], values[place] = own, alphas
+                counts = self._sizes[labels]
+                _copy((own, alphas), np.cumsum(counts) - counts, counts, (rows, values), indptr[labels])
 
         map_blocks(lay_parts, gathered(parts, lambda part: part[1].size, _ENTRIES_A_BLOCK), n_jobs=n_jobs)
         return DualState(self._n_rows, indptr, rows, values)
+
+
+def _copy(
+    arrays: tuple[np.ndarray, np.ndarray],
+    begin: np.ndarray,
+    count: np.ndarray,
+    into: tuple[np.ndarray, np.ndarray],
+    place: np.ndarray,
+) -> None:
+    """Copy parts of rows and values."""
+    ends = [read_only(np.asarray(own, np.int64)) for own in (begin, count, place)]
+    for array, other in zip(arrays, into, strict=True):
+        # Kernels know no half precision, and copying needs none.
+        kind = np.uint16 if array.dtype == np.float16 else array.dtype
+        copy_parts(read_only(array).view(kind), *ends[:2], other.view(kind), ends[2])
 
 
 def compact(support: Support, n_rows: int) -> Support:

@@ -12,7 +12,7 @@ from strategies import generators, sparse_rows
 from tailwise.kernels import random
 from tailwise.kernels.arrays import ask_for_pages, grown, read_around
 from tailwise.kernels.sparse import bytes as byte_weights
-from tailwise.kernels.sparse import centroids, columns, csr, rows, scoring, sorting, sums, topk
+from tailwise.kernels.sparse import centroids, columns, csr, parts, rows, scoring, sorting, sums, topk
 
 COARSE = [-np.inf, -1.0, -0.0, 0.0, 0.5, 0.5, 2.0]
 words = st.integers(0, 2**64 - 1).map(np.uint64)
@@ -258,7 +258,23 @@ def one_row(draw):
     return X.indices, X.data, np.zeros(n_features, np.float32)
 
 
+@st.composite
+def copied_parts(draw):
+    """Parts of an array, any of them more than once, and room for them without overlap."""
+    array = np.arange(draw(st.integers(0, 9)), dtype=draw(st.sampled_from([np.uint16, np.int32])))
+    chosen = draw(st.lists(blocks(array.size), max_size=6))
+    begin, end = np.array(chosen, np.int64).reshape(-1, 2).T.copy()
+    into = np.full(9 * 6, 7, array.dtype)
+    return array, begin, end - begin, into, np.array(draw(st.permutations(range(6)))[: begin.size], np.int64) * 9
+
+
+def copy_parts(array, begin, count, into, place):
+    for first, n, to in zip(begin, count, place, strict=True):
+        into[to : to + n] = array[first : first + n]
+
+
 TWINS = {
+    parts.copy_parts: Twin(copy_parts, copied_parts(), writes=(3,)),
     ask_for_pages: Twin(
         lambda array, start, stop: None,
         st.tuples(st.integers(0, 9000), st.integers(0, 9000)).map(lambda ends: (np.zeros(9000, np.float32), *ends)),

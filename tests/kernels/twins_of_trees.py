@@ -10,9 +10,9 @@ from scipy import sparse
 from strategies import generators, sparse_rows
 
 from tailwise.kernels import arrays, bits
-from tailwise.kernels.solvers.problems import LOGISTIC, SQUARED_HINGE, pack_rows
+from tailwise.kernels.solvers.problems import LOGISTIC, SQUARED_HINGE, Weights, pack_rows
 from tailwise.kernels.sparse.csr import Csr, csr_parts
-from tailwise.kernels.trees import beam, chunks, clustering, halving, merging, nodes, unpacking
+from tailwise.kernels.trees import beam, chunks, clustering, halving, merging, nodes, repacking, unpacking
 from tailwise.kernels.trees.clustering import Centroids
 from tree_strategies import forests, gathered, solved_children
 
@@ -42,6 +42,22 @@ def packed_children(draw):
     children = draw(st.permutations(range(chunk.scale.size)))[: draw(st.integers(0, chunk.scale.size))]
     parts = (chunk.scale, features, chunk.runs, chunk.weights)
     return *(arrays.read_only(part) for part in parts), np.array(children, np.int64)
+
+
+@st.composite
+def changed_node(draw):
+    """A packed node, narrow or wide, of which some children have gone, some have other weights and some are new."""
+    solved, scratch = draw(st.one_of(solved_children(), solved_children((254, 260))))
+    chunk = chunks.pack_chunk(solved, scratch)
+    n_old, n_features = chunk.scale.size, scratch.shape[1]
+    stays = draw(generators()).random(n_old) < draw(st.sampled_from([0.0, 0.5, 0.97, 1.0]))
+    other = csr_parts(draw(sparse_rows((0, 5), n_features, signed=True)))
+    n_other = other.indptr.size - 1
+    places = np.array(draw(st.permutations(range(int(stays.sum()) + n_other))), np.int64)
+    number = np.full(n_old, -1, np.int64)
+    number[stays] = places[n_other:]
+    changed = Weights(*other, arrays.read_only(np.zeros(n_other, np.float32)))
+    return arrays.frozen(chunk), number, changed, places[:n_other], scratch
 
 
 def read_children(result, scale, features, runs, weights, children):
@@ -218,6 +234,13 @@ TWINS = {
         solved_children(),
         writes=(1,),
         seen=read_chunk,
+        rtol=1e-6,
+    ),
+    repacking.repack_chunk: Twin(
+        naive.repack_chunk,
+        changed_node(),
+        writes=(4,),
+        seen=lambda chunk, *arguments: read_chunk(chunk, arguments[2], arguments[4]),
         rtol=1e-6,
     ),
     unpacking.unpack_chunk: Twin(naive.unpack_children, packed_children(), seen=read_children, rtol=1e-6),

@@ -160,6 +160,14 @@ def rounded_weights(solved, scratch):
     return np.rint(weights * (1 / np.where(unit > 0, unit, 1).astype(np.float64))) * unit
 
 
+def repack_chunk(chunk, number, solved, children, scratch):
+    """What a chunk keeps of children under their new numbers."""
+    weights = np.zeros(((number >= 0).sum() + children.size, scratch.shape[1]))
+    weights[number[number >= 0]] = unpack_chunk(chunk, scratch.shape[1])[number >= 0]
+    weights[children] = rounded_weights(solved, scratch)
+    return weights
+
+
 def gather_node(X, below, span, edges, visitors, scratch):
     """What a node's problem is, dense: the rows where they are not all, then positives and costs of the edges."""
 

@@ -150,3 +150,35 @@ def test_without_new_rows_and_sweeps_weights_are_those_of_the_dual(problem):
     gone = go_on_alone(rows, labels, solved.support._replace(values=turned), nobody, OPTIONS._replace(max_sweeps=0))
     lost = solved.support.values[0] * dense[solved.support.positions[0]]
     np.testing.assert_allclose(weights_of(gone, 0), weights_of(solved, 0) - lost, atol=1e-5)
+
+
+def test_one_sweep_leaves_rows_out_that_hardly_any_label_rests_on(problem):
+    """Of sixteen labels two must; of a row that is left out every α stays as it was."""
+    X, labels = problem
+    rows, fresh = pack_rows(X, 50), np.arange(80, 90)
+    few = some_labels(labels, 16)
+    stood = solve_together(rows, few, OPTIONS).support
+    label = np.repeat(np.arange(16), np.diff(stood.indptr))
+    own = np.bincount(stood.positions, minlength=90)
+    bare = np.flatnonzero(own <= np.sort(own)[20])
+    keep = ~np.isin(stood.positions, bare) | (stood.positions % 16 == label)
+    indptr = np.append(0, np.cumsum(np.bincount(label[keep], minlength=16)))
+    begun = Support(indptr, stood.positions[keep], stood.values[keep])
+    found = go_on_alone(rows, few, begun, fresh, OPTIONS._replace(max_sweeps=1)).support
+
+    def alphas(support):
+        return sparse.csr_array((support.values, support.positions, support.indptr), shape=(16, 90)).toarray()
+
+    before, after = alphas(begun), alphas(found)
+    n_labels = (before != 0).sum(axis=0)
+    left_out = (n_labels < 2) & ~np.isin(np.arange(90), fresh)
+    assert left_out.sum() > 5
+    np.testing.assert_array_equal(before[:, left_out], after[:, left_out])
+    assert (before[:, ~left_out] != after[:, ~left_out]).any(axis=0).all()
+
+
+def some_labels(labels, n):
+    end = labels.indptr[n]
+    return Labels(
+        labels.indptr[: n + 1], labels.positions[:end], labels.positive_costs[:end], labels.negative_costs[:n]
+    )

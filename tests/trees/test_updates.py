@@ -10,7 +10,7 @@ from tailwise import Bonsai, Parabel
 from tailwise.errors import ModelFileError
 from tailwise.trees import model as tree_model
 from tailwise.trees.explaining import unpack_node
-from tailwise.trees.updating import homes_of_labels
+from tailwise.trees.updating import homes_of_labels, regrow
 
 
 @pytest.mark.parametrize("make", [Bonsai, Parabel])
@@ -161,3 +161,19 @@ def test_nodes_without_a_change_keep_their_bytes_when_features_come():
             expected = unpack_node(before, node, 60).toarray()
             np.testing.assert_array_equal(unpack_node(after, node, 260).toarray()[:, :60], expected)
     assert model.predict_topk(wide, 3).labels.shape == (300, 3)
+
+
+def test_new_labels_hang_where_they_would_in_a_tree_made_anew():
+    X, Y = make_rows(300, 60, 25)
+    chunks, counts = Bonsai(n_trees=2, max_leaf=4, random_state=0).fit(X, Y).chunks_, np.ones(30, int)
+    for tree in range(2):
+        for beside in ({}, {25: 3}, {27: 3, 25: 3, 29: -1, 26: 7}):
+            grown = regrow(chunks, tree, beside, counts)
+            home = homes_of_labels(chunks, tree, 25)
+            # That of a label without rows, which leaves.
+            gone = np.arange(30) == np.flatnonzero(home >= 0)[-1]
+            less = regrow(chunks, tree, beside, counts - gone)
+            assert less.order.size == grown.order.size - 1
+            rest = grown.order[~gone[grown.order]]
+            np.testing.assert_array_equal(less.order, rest)
+            np.testing.assert_array_equal(np.sort(grown.order), np.sort([*np.flatnonzero(home >= 0), *beside]))

@@ -9,7 +9,7 @@ from tailwise.kernels.solvers.problems import Support, Weights
 from tailwise.kernels.trees.chunks import Chunks
 from tailwise.parallel import map_shards
 from tailwise.trees.blocks import Block, Part, Run, runs_of_neighbours, size_of
-from tailwise.trees.packing import Copied, Trained, by_nodes, join_trees, pack_nodes
+from tailwise.trees.packing import Changed, Copied, Trained, by_nodes, join_trees, pack_nodes
 from tailwise.trees.problems import Planted
 from tailwise.trees.visiting import Upper, is_one_node, upper_levels, upper_nodes
 
@@ -92,10 +92,10 @@ class Assembly:
             return [self._pack_node(block.tree, part, own) for part, own in zip(parts, found, strict=True)]
         solved = {part.node: (part.edges, own) for part, own in zip(parts, found, strict=True)}
 
-        def classifiers(node: int) -> list[Trained] | Copied:
-            if node in solved:
-                return [solved[node], *planted.staying(node)]
-            return planted.unchanged(node, self._n_features) or planted.staying(node)
+        def classifiers(node: int) -> list[Trained] | Copied | Changed:
+            own = solved.get(node)
+            packed = planted.packed(node, own, self._n_features)
+            return packed or [*([own] if own else []), *planted.staying(node)]
 
         chunks = pack_nodes(planted.tree, map(classifiers, block.nodes.tolist()), self._n_features)
         return chunks, None if self._duals is None else _end_to_end([own.support for own in found])
@@ -127,7 +127,7 @@ class Assembly:
         for number, one in enumerate(self._planted):
             stays = np.flatnonzero(~one.solved())
             if stays.size:
-                self._keep(number, stays, None if one.going_on is None else one.going_on.stood(stays))
+                self._keep(number, stays, None if one.going_on is None else one.going_on.kept(stays))
             for node in sorted(self._left[number]):
                 parts = [self._upper[number][node] + one.staying(node)]
                 self._packed[number][node] = pack_nodes(one.tree, parts, self._n_features)

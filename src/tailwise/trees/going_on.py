@@ -23,6 +23,10 @@ class GoingOn(NamedTuple):
         """Where the duals of ``edges`` stood, by numbers of rows."""
         return self.dual.of(self.before[edges])
 
+    def kept(self, edges: np.ndarray) -> Support:
+        """The same as it is kept, of edges that stay as they are."""
+        return self.dual.kept(self.before[edges])
+
     def any_stood(self, edges: np.ndarray) -> bool:
         """Whether there is anything to go on from: a new edge goes on from nothing beside others, but not alone."""
         return bool((self.before[edges] >= 0).any())

@@ -13,6 +13,7 @@ from tailwise.base import TopK, XMCModel
 from tailwise.changes import Change, check_solved_rows, labels_to_solve, solved_rows
 from tailwise.dual_state import DualState, DualStore, check_dual
 from tailwise.explanation import Explanation, Part, margin_explanation, not_ranked
+from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.problems import (
     LOGISTIC,
     SQUARED_HINGE,
@@ -163,17 +164,18 @@ class LabelTreeModel(XMCModel):
         n_rows, fresh = change.Y.shape[0], change.fresh
         solved = solved_rows(self.solved_rows_, change)
         again = labels_to_solve(change, solved) if dual is None else change.touched
-        homes = [homes_of_labels(self.chunks_, tree, n_labels) for tree in range(n_trees)]
+        chunks = frozen(self.chunks_)
+        homes = [homes_of_labels(chunks, tree, n_labels) for tree in range(n_trees)]
         unit = change.X if self.normalize else unit_rows(change.X)
         beside = neighbours(unit, change.Y, homes[0] >= 0, self.n_jobs)
-        trees = [regrow(self.chunks_, tree, beside, self.label_counts_) for tree in range(n_trees)]
+        trees = [regrow(chunks, tree, beside, self.label_counts_) for tree in range(n_trees)]
         chosen = np.zeros(n_labels, bool)
         chosen[again] = True
         old = []
         for number, (home, tree) in enumerate(zip(homes, trees, strict=True)):
-            before, at_label = edges_before(home, self.chunks_, number, tree), tree.target < 0
+            before, at_label = edges_before(home, chunks, number, tree), tree.target < 0
             stays = at_label & ~chosen[~np.minimum(tree.target, -1)]
-            old.append(Kept(self.chunks_, before, stays & (before >= 0)))
+            old.append(Kept(chunks, before, stays & (before >= 0)))
         weight, going = np.ones(n_rows), []
         if dual is not None:
             is_fresh = np.zeros(n_rows, bool)

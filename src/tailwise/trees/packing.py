@@ -11,6 +11,7 @@ from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.problems import Weights
 from tailwise.kernels.sparse.csr import spread
 from tailwise.kernels.trees.chunks import BITMAP, Chunk, Chunks, pack_chunk
+from tailwise.kernels.trees.repacking import repack_chunk
 from tailwise.parallel import gathered, map_blocks
 from tailwise.runs import room
 from tailwise.trees.structure import LabelTree
@@ -38,7 +39,7 @@ _ARRAYS = {
     "runs": np.uint32,
     "weights": np.int8,
 }
-_NOTHING = Weights(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
+NOTHING = Weights(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
 
 _BYTES_A_COPY = 1 << 22
 
@@ -67,13 +68,29 @@ class Copied(NamedTuple):
     chunk: Chunk
 
 
-def pack_nodes(tree: LabelTree, nodes: Iterable[list[Trained] | Copied], n_features: int) -> Chunks:
+class Changed(NamedTuple):
+    """A node that is packed already but for some of its edges."""
+
+    edges: np.ndarray
+    bias: np.ndarray
+    chunk: Chunk
+    number: np.ndarray
+    """int64: which of its edges each one of ``chunk`` is now, or -1"""
+    solved: Weights
+    children: np.ndarray
+    """int64: which of its edges have the weights ``solved``"""
+
+
+def pack_nodes(tree: LabelTree, nodes: Iterable[list[Trained] | Copied | Changed], n_features: int) -> Chunks:
     """The chunks of some nodes of ``tree``: of each the classifiers of all its edges, or of some, in any order."""
     scratch = np.zeros((2, n_features), np.int64)
     packed: list[tuple[Any, ...]] = []
     for parts in nodes:
         if isinstance(parts, Copied):
             packed.append((parts.edges, parts.bias, *parts.chunk))
+            continue
+        if isinstance(parts, Changed):
+            packed.append((parts.edges, parts.bias, *repack_chunk(*parts[2:], scratch)))
             continue
         own, weights = _in_order(parts)
         packed.append((own, weights.bias, *pack_chunk(weights._replace(support=None), scratch)))
@@ -101,8 +118,8 @@ def pack_nodes(tree: LabelTree, nodes: Iterable[list[Trained] | Copied], n_featu
     )
 
 
-def chunk_of(chunks: Chunks, node: int, n_features: int) -> Chunk:
-    """A node as it is packed, of rows that may have got more features since."""
+def chunk_of(chunks: Chunks, node: int, n_features: int = 0) -> Chunk:
+    """A node as it is packed; a search needs to be told of how many features, for rows may have got more since."""
     parts = {
         name: getattr(chunks, name)[slice(*getattr(chunks, first)[node : node + 2])]
         for name, first in _FIRST.items()
@@ -163,7 +180,7 @@ def copy_block(copies: list[tuple[np.ndarray, np.ndarray]]) -> None:
 def _in_order(parts: list[Trained]) -> Trained:
     """The edges of a node, ascending, and their weights."""
     if not parts:
-        return np.empty(0, np.int64), _NOTHING
+        return np.empty(0, np.int64), NOTHING
     if len(parts) == 1:
         return parts[0]
     parts = sorted(parts, key=lambda part: part[0][0])

@@ -20,7 +20,7 @@ from tailwise.parallel import count_jobs
 from tailwise.runs import kept
 from tailwise.trees.blocks import Part
 from tailwise.trees.going_on import GoingOn, in_rows_of_all, split
-from tailwise.trees.packing import Copied, Trained
+from tailwise.trees.packing import Changed, Copied, Trained
 from tailwise.trees.structure import LabelTree
 from tailwise.trees.updating import Kept
 
@@ -58,9 +58,9 @@ class Planted(NamedTuple):
         first, last = self.tree.edges(node)
         return list(self.old.weights(first + np.flatnonzero(self.old.stays[first:last])))
 
-    def unchanged(self, node: int, n_features: int) -> Copied | None:
-        """The node as it was, if it has not changed."""
-        return None if self.old is None else self.old.whole(np.arange(*self.tree.edges(node)), n_features)
+    def packed(self, node: int, solved: Trained | None, n_features: int) -> Copied | Changed | None:
+        """The node without nodes below it, as it was but for the edges of ``solved``, where it was one node."""
+        return None if self.old is None else self.old.packed(np.arange(*self.tree.edges(node)), solved, n_features)
 
 
 class Problems:

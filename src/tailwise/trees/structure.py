@@ -66,6 +66,11 @@ def tree_from_nested(root: Any) -> LabelTree:
     first_edge = np.append(0, np.cumsum([len(below) for below in targets])).astype(np.int32)
     # Labels are what they are so far, and nodes negative.
     target = ~np.concatenate(targets).astype(np.int32)
+    return tree_from_edges(first_edge, target)
+
+
+def tree_from_edges(first_edge: np.ndarray, target: np.ndarray) -> LabelTree:
+    """A tree from where its edges lead to, nodes numbered level by level."""
     return LabelTree(first_edge, target, *_label_ranges(first_edge, target))
 
 

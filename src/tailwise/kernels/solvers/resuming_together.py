@@ -1,23 +1,29 @@
 """Support vector machines of sixteen labels at once that go on from where their duals stood.
 
 The problem is that of :mod:`tailwise.kernels.solvers.together`. Rows that are new come first, twice: their α are far
-from where they belong, all others near. Then sweeps over all rows share what has changed among them.
+from where they belong, all others near. Then one sweep over those that are support vectors, or several over all rows,
+share what has changed among them.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.arrays import empty, part, zeros
+from tailwise.kernels.arrays import empty, part, prefetch, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, add_lanes, zero_lanes
 from tailwise.kernels.solvers.problems import Rows
 from tailwise.kernels.solvers.taking import LEAST, take_duals, take_lanes
-from tailwise.kernels.solvers.together import _descend, _fill, _set_costs, _visit
+from tailwise.kernels.solvers.together import _AHEAD, _descend, _fill, _set_costs, _visit
 
 _FRESH_SWEEPS = 2
 """Over new rows alone: with one the sweep over all rows finds them too far off, and a third gains nothing."""
+
+_LEAST_SHARE = 8
+"""A known row is visited once more where it is a support vector of at least one in so many of the labels that are
+solved together: others have little to share, and to visit them gained nothing."""
+_A_LINE = 16
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -28,8 +34,9 @@ def resume_svm_together(rows, starts, several, labels, support, is_fresh, option
     (n_rows,) int64 where a row begins in indices and data. Positions are among the rows of a problem, those that are
     returned among all; features are those of X. ``support`` (:class:`Support`) is where the dual of each label stood,
     nothing for a new one; a row that has changed sides begins with α = 0, and one at a negative position is none.
-    ``is_fresh`` (n_rows,) bool are the new rows. ``options.max_sweeps`` bounds the sweeps over all rows. Inputs are
-    only read; a label's result does not depend on the others.
+    ``is_fresh`` (n_rows,) bool are the new rows. ``options.max_sweeps`` bounds the sweeps over all rows; where it is
+    one, rows are left out of which those who are solved together have little, unless one of them is a new label.
+    Inputs are only read.
     """
     n_labels, n_problems = labels.indptr.shape[0] - 1, several.first_feature.shape[0]
     most_rows = most_features = 0
@@ -68,9 +75,15 @@ def resume_svm_together(rows, starts, several, labels, support, is_fresh, option
             _fill(biases, options.bias_centre)
             _set_costs(own, labels, first, in_use, halves)
             _restore(own, own_starts, support, first, in_use, weights, biases, halves, alphas, options)
-            n_fresh = _fresh_rows(is_fresh, first_row, last_row, order)
-            _visit_fresh(own, own_starts, part(order, 0, n_fresh), in_use, weights, biases, (halves, alphas), options)
-            _descend(own, own_starts, in_use, weights, biases, halves, alphas, options)
+            fresh = part(order, 0, _fresh_rows(is_fresh, first_row, last_row, order))
+            _visit_often(own, own_starts, fresh, in_use, weights, biases, (halves, alphas), _FRESH_SWEEPS, options)
+            if options.max_sweeps > 1 or _any_new(support, first, in_use):
+                _descend(own, own_starts, in_use, weights, biases, halves, alphas, options)
+            else:
+                sharing = part(order, 0, _rows_that_share(alphas, is_fresh, first_row, in_use, order))
+                _visit_often(
+                    own, own_starts, sharing, in_use, weights, biases, (halves, alphas), options.max_sweeps, options
+                )
             for lane in range(in_use):
                 bias[first + lane] = biases[lane]
             before = used, held
@@ -95,8 +108,13 @@ def _restore(rows, starts, support, first, in_use, weights, biases, halves, alph
             if at >= 0 and value * halves[at] > 0:
                 alphas[at] = abs(value)
                 biases[lane] += scale_squared * value
-    steps = empty(LANES, np.float32)
+    steps, last = empty(LANES, np.float32), rows.squares.shape[0] - 1
     for row in range(rows.squares.shape[0]):
+        ahead = np.uint64(min(row + _AHEAD, last))
+        stop = starts[ahead] + rows.indptr[ahead + np.uint64(1)] - rows.indptr[ahead]
+        for a in range(starts[ahead], stop, _A_LINE):
+            prefetch(rows.indices, np.uint64(a))
+            prefetch(rows.data, np.uint64(a))
         total = np.float32(0)
         for lane in range(LANES):
             at = np.uint64(row * LANES + lane)
@@ -119,12 +137,34 @@ def _fresh_rows(is_fresh, first, last, order):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _visit_fresh(rows, starts, order, in_use, weights, biases, halves_and_alphas, options):
-    """Visit the new rows, in another order each time; nobody asks for the extremes of their gradients."""
+def _any_new(support, first, in_use):
+    """Whether a label goes on from nothing: all rows are new to it."""
+    n_new = 0
+    for label in range(first, first + in_use):
+        n_new += support.indptr[label] == support.indptr[label + 1]
+    return n_new > 0
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _rows_that_share(alphas, is_fresh, first, in_use, order):
+    """Into ``order`` new rows and those that are support vectors of ``_LEAST_SHARE`` of the lanes; returns how many."""
+    n_some = 0
+    for row in range(alphas.shape[0] // LANES):
+        n_lanes = 0
+        for lane in range(LANES):
+            n_lanes += alphas[np.uint64(row * LANES + lane)] > 0
+        order[n_some] = row
+        n_some += is_fresh[first + row] | (n_lanes * _LEAST_SHARE >= in_use)
+    return n_some
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _visit_often(rows, starts, order, in_use, weights, biases, halves_and_alphas, n_sweeps, options):
+    """Visit rows, in another order each time; nobody asks for the extremes of their gradients."""
     at_work, extremes = zeros(LANES, np.float32), zeros(2 * LANES, np.float32)
     for lane in range(in_use):
         at_work[lane] = 1
     state = shuffle_state(options.seed)
-    for _ in range(_FRESH_SWEEPS):
+    for _ in range(n_sweeps):
         state = shuffle(order, order.shape[0], state)
         _visit(rows, starts, order, weights, biases, halves_and_alphas, at_work, extremes, options)

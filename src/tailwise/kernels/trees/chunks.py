@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tailwise.kernels.arrays import empty, part, zeros
+from tailwise.kernels.bits import count_bits
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.trees.layout import BITMAP, FULL_FROM, FULL_SCALE, NARROW, PADDING, Chunk, Chunks
 
@@ -94,10 +95,11 @@ def _index(used, n_features):
         place = 0
         for word in range(n_words):
             ranks[word] = place
-            for bit in range(64 if words[word] else 0):
-                if words[word] >> np.uint64(bit) & one:
-                    by_place[place] = 64 * word + bit
-                    place += 1
+            left = words[word]
+            while left:
+                by_place[place] = 64 * word + np.int64(count_bits((left - one) & ~left))
+                left &= left - one
+                place += 1
         return BITMAP, words, ranks, empty(0, np.uint32), by_place
     shift, n_buckets = np.uint64(32 - bits), 1 << bits
     # While features are put in place, ``directory[bucket + 1]`` is where the next one of the bucket goes.
