@@ -27,14 +27,18 @@ _PYTHON_WRAPPER, _C_WRAPPER = "wrapper", "cfunc_wrapper"
 _ENVIRONMENT = "_ZN08NumbaEnv"
 
 
-def njit(*, cache=False, **options):
-    """``numba.njit(**options)``; ``cache=True`` keeps what is compiled, wherever that is possible."""
+def njit(*, cache=False, borrows=False, **options):
+    """``numba.njit(**options)``; ``cache=True`` keeps what is compiled, wherever that is possible.
+
+    ``borrows=True`` is for kernels that make no array and return none: nobody counts there who refers to arrays. That
+    takes an atomic operation an array, at every call of a function that branches: more than the work of a short one.
+    """
 
     def decorate(function):
         if config.DISABLE_JIT:
             return function
         # Otherwise numba would take that of whoever calls it first.
-        kernel = Kernel(function, targetoptions={"nopython": True, "fastmath": False, **options})
+        kernel = Kernel(function, targetoptions={"nopython": True, "fastmath": False, "_nrt": not borrows, **options})
         if cache:
             kernel._cache = KernelCache(function)
         return kernel

@@ -79,7 +79,11 @@ class LabelVectors:
         else:
             found = sum_groups(csr_parts(groups), (0, n), rows, space.shape[1], self._keep)
         counts, features, values = found
-        return sparse.csr_array((values, features, np.append(0, np.cumsum(counts))), shape=(n, space.shape[1]))
+        indptr = np.append(0, np.cumsum(counts))
+        if indptr[-1] <= np.iinfo(np.int32).max:
+            # scipy would widen the columns with it, and kernels would narrow them again, for every node of a tree.
+            indptr = indptr.astype(np.int32)
+        return sparse.csr_array((values, features, indptr), shape=(n, space.shape[1]))
 
     def of_all(self) -> sparse.csr_array:
         """The vectors of all labels, (n_labels, ·)."""

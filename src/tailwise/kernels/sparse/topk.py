@@ -7,7 +7,7 @@ import numpy as np
 from tailwise.kernels.compilation import njit
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def push(labels, scores, label, score):
     """Insert one candidate into a descending top-k row.
 
@@ -26,7 +26,7 @@ def push(labels, scores, label, score):
     labels[j] = label
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def push_any_order(labels, scores, label, score):
     """As :func:`push`, for candidates in any order of label (each label at most once)."""
     k = labels.shape[0]

@@ -78,6 +78,8 @@ def search_trees(chunks, search, X, n_features, block, visiting):
                     rows[n], starts[n] = first_row + pairs[at] // width, offsets[pairs[at]]
                     n += 1
                     at += 1
+                if first_edge[node] == first_edge[node + 1]:
+                    continue
                 own = part(rows, 0, n)
                 score_node(chunks, search.loss, X, node, own, starts, below, found, full, total, table, tile)
             next_width = inner if inner < search.beam else search.beam
@@ -110,7 +112,7 @@ def _start_beam(n, node, log):
     return nodes, logs
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _survey(first_edge, target, frontier, width, offsets):
     """``(all edges below the frontier, a row's most edges to nodes, a node's most edges)``; writes ``offsets``."""
     size = most = widest = inner = 0
@@ -163,7 +165,7 @@ def _by_node(frontier, sort):
     return by_node
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _go_down(here, there, found, n_met, path_weight, above, visiting):
     """Fill the next frontier, and note what every row has met: labels or, if ``visiting``, nodes.
 

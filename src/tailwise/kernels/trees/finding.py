@@ -18,7 +18,7 @@ _HIGH = np.uint64(0xFFFFFFFF << 32)
 _FEW = np.uint64(1 << 31)
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def find_in_node(bits, words, ranks, directory, features, runs, weights, n_children, x_indices, found, full):
     """How many of the row's features have a full place in the node, and how many another one.
 
@@ -50,7 +50,7 @@ def find_in_node(bits, words, ranks, directory, features, runs, weights, n_child
     return np.int64(n_full), np.int64(n_few)
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _find_in_bitmap(words, ranks, x_indices, found):
     """How many of the row's features the node has; their places go to ``found``."""
     one, six, n = np.uint64(1), np.uint64(6), np.uint64(0)
@@ -63,7 +63,7 @@ def _find_in_bitmap(words, ranks, x_indices, found):
     return n
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _find_hashed(directory, features, bits, x_indices, found):
     """The same through a node's buckets."""
     one, half, shift = np.uint64(1), np.uint64(32), np.uint64(32 - bits)
@@ -84,7 +84,7 @@ def _find_hashed(directory, features, bits, x_indices, found):
     return n
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def find_in_table(table, x_indices, full, few):
     """As :func:`find_in_node` by the table of :func:`spread_node`; ``few`` has where places begin in the tile."""
     n_full = n_few = np.uint64(0)
@@ -97,7 +97,7 @@ def find_in_table(table, x_indices, full, few):
     return np.int64(n_full), np.int64(n_few)
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def spread_node(words, features, runs, weights, n_children, listed, table, tile):
     """Write where each feature's weights begin to ``table``, and to ``tile`` those of places that are not full.
 
@@ -124,7 +124,7 @@ def spread_node(words, features, runs, weights, n_children, listed, table, tile)
         n_spread += width
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _list_features(words, features, listed):
     """The feature of each place, from a bitmap or as ``features`` have it."""
     for place in range(features.shape[0]):
@@ -138,7 +138,7 @@ def _list_features(words, features, listed):
             n += one
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def child_of(weights, entry, n_children):
     """The child (uint64) of a place's entry at ``entry`` (uint64) of a node of ``n_children``."""
     child = np.uint64(np.uint8(weights[entry + np.uint64(1)]))

@@ -57,7 +57,7 @@ def merge_trees(found, logs, begin, n_first, n_trees, block, labels, scores):
         _keep_best(slot_label, slot_sum, 1 << bits, share, best, best_scores)
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _keep_best(labels, scores, n, share, best, best_scores):
     """The best of n labels, of which -1 is none, by their scores, times ``share``."""
     last = best.shape[0] - 1
@@ -69,7 +69,7 @@ def _keep_best(labels, scores, n, share, best, best_scores):
             push_any_order(best, best_scores, labels[a], score)
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _slot_of(label, slot_label, bits):
     """Where a hash table of 2^bits slots holds the label, or the empty slot where it would."""
     slot = hash_feature(label) >> np.uint64(32 - bits)

@@ -64,7 +64,7 @@ def score_node(chunks, loss, X, node, rows, offsets, below, found, full, total, 
         table[np.uint64(listed[place])] = 0
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _places_to_spread(words, ranks, features, n_children, n_weights, indptr, rows):
     """How many places a node has, where spreading them pays; else 0."""
     n_places = features.shape[0]
@@ -80,7 +80,7 @@ def _places_to_spread(words, ranks, features, n_children, n_weights, indptr, row
     return n_places
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _add_full(weights, full, x_data, n, n_children, total):
     """``total[child] += Σ x·w`` in the order of the row's features; all lanes of a last vector are written."""
     for a in range(0, n_children, 4 * LANES):
@@ -93,7 +93,7 @@ def _add_full(weights, full, x_data, n, n_children, total):
             sum_lanes(weights, full, x_data, n, (a, b, c, d), total)
 
 
-@njit(nogil=True, cache=True, boundscheck=False, fastmath={"contract"})
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True, fastmath={"contract"})
 def _add_few(weights, runs, found, x_data, n, n_children, total):
     """The same for places that are not full; rounded as vector instructions do."""
     one, size = np.uint64(1), np.uint64(2 + (n_children > NARROW))
@@ -105,7 +105,7 @@ def _add_few(weights, runs, found, x_data, n, n_children, total):
             entry += size
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _log_probabilities(total, scale, bias, loss, logs):
     """``logs`` of edges with the sums ``total``."""
     for child in range(np.uint64(logs.shape[0])):
