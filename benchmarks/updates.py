@@ -129,6 +129,7 @@ def tibkat(name: str, n_steps: int, calibrate: bool) -> Iterator[Step]:
     whole = rows.take(order)
     all_p = JainPropensity().fit(whole.Y).propensity_
     propensity = dict(zip(whole.label_ids, all_p.tolist(), strict=True))
+
     def learn(tagger: Tagger, first: int, last: int) -> None:
         part = rows.take(order[first:last])
         tagger.update(part.rows, part.Y, label_ids=part.label_ids)
