@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,10 +72,12 @@ def rows_alone(name: str, n_steps: int, validation: str = "") -> Iterator[Step]:
     seed = {} if name in ("centroid", "popularity", "nearest-rows") else {"random_state": 0}
     known = round(FIRST * X.shape[0])
     model = make_model(name, n_jobs=1, **seed).fit(X[:known], Y[:known])
-    _warm(model, X, Y)
-    for _ in range(n_steps):
+    for step in range(n_steps):
         now = round(GROWTH * known)
         new, old, both = ((X[part], Y[part]) for part in (slice(known, now), slice(known), slice(now)))
+        if not step:
+            # Compile what an update needs.
+            deepcopy(model).update(*new, known=old)
         with measured() as update:
             model.update(*new, known=old)
         with measured() as anew:
@@ -84,13 +87,6 @@ def rows_alone(name: str, n_steps: int, validation: str = "") -> Iterator[Step]:
             name, now, seen, model.n_learnt_again, update.cpu_seconds, anew.cpu_seconds, judge(model), judge(fresh)
         )
         known = now
-
-
-def _warm(model: Any, X: Any, Y: Any) -> None:
-    """Compile what an update needs, on a copy that is thrown away."""
-    from sklearn.base import clone
-
-    clone(model).fit(X[:300], Y[:300]).update(X[300:400], Y[300:400], known=(X[:300], Y[:300]))
 
 
 def tibkat(name: str, n_steps: int, calibrate: bool) -> Iterator[Step]:
@@ -134,12 +130,13 @@ def tibkat(name: str, n_steps: int, calibrate: bool) -> Iterator[Step]:
         part = rows.take(order[first:last])
         tagger.update(part.rows, part.Y, label_ids=part.label_ids)
 
-    # Compile what an update needs.
-    learn(fit(1000), 1000, 1100)
     known = round(FIRST * TIBKAT_ROWS)
     tagger = fit(known)
-    for _ in range(n_steps):
+    for step in range(n_steps):
         now = round(GROWTH * known)
+        if not step:
+            # Compile what an update needs.
+            learn(deepcopy(tagger), known, now)
         with measured() as update:
             learn(tagger, known, now)
         with measured() as anew:

@@ -42,10 +42,10 @@ def test_nodes_that_go_on_are_gathered_as_each_alone(arguments, rng, visited):
             assert rows.squares[at] == np.float32(squares[here[at]]) or abs(rows.squares[at] - squares[here[at]]) < 1e-5
         for n in range(edges.size):
             edge = node * edges.size + n
-            ours = np.sort(labels.positions[slice(*labels.indptr[edge : edge + 2])]) - first
+            ours = np.sort(labels.positions[slice(*labels.indptr[edge : edge + 2])])
             np.testing.assert_array_equal(ours, places[slice(*ends[n : n + 2])])
             there = found.positions[slice(*indptr[edge : edge + 2])]
             kept = np.isin(own[n], expected)
             np.testing.assert_array_equal(there >= 0, kept)
-            np.testing.assert_array_equal(here[there[kept]], own[n][kept])
+            np.testing.assert_array_equal(here[first + there[kept]], own[n][kept])
         np.testing.assert_array_equal(labels.negative_costs[node * edges.size : (node + 1) * edges.size], negative)

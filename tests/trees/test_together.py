@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from tailwise.kernels.arrays import read_only
-from tailwise.kernels.solvers import solve
+from tailwise.kernels.solvers import resuming_together, solve
 from tailwise.kernels.solvers.problems import FarRows, Labels, Options, Several, Support, pack_rows
 from tailwise.kernels.solvers.solve import go_on_together, solve_together
 from tailwise.kernels.sparse.csr import csr_parts
@@ -152,29 +152,40 @@ def test_without_new_rows_and_sweeps_weights_are_those_of_the_dual(problem):
     np.testing.assert_allclose(weights_of(gone, 0), weights_of(solved, 0) - lost, atol=1e-5)
 
 
-def test_one_sweep_leaves_rows_out_that_hardly_any_label_rests_on(problem):
-    """Of sixteen labels two must; of a row that is left out every α stays as it was."""
+def test_one_sweep_leaves_rows_out_that_have_little_to_share(problem):
+    """Of what has changed by new rows: these are visited as well, and of a row that is left out every α stays."""
     X, labels = problem
     rows, fresh = pack_rows(X, 50), np.arange(80, 90)
     few = some_labels(labels, 16)
     stood = solve_together(rows, few, OPTIONS).support
-    label = np.repeat(np.arange(16), np.diff(stood.indptr))
-    own = np.bincount(stood.positions, minlength=90)
-    bare = np.flatnonzero(own <= np.sort(own)[20])
-    keep = ~np.isin(stood.positions, bare) | (stood.positions % 16 == label)
+    label, rng = np.repeat(np.arange(16), np.diff(stood.indptr)), np.random.default_rng(0)
+    keep = (stood.positions < 80) & (rng.random(label.size) < 0.3)
     indptr = np.append(0, np.cumsum(np.bincount(label[keep], minlength=16)))
     begun = Support(indptr, stood.positions[keep], stood.values[keep])
-    found = go_on_alone(rows, few, begun, fresh, OPTIONS._replace(max_sweeps=1)).support
 
     def alphas(support):
-        return sparse.csr_array((support.values, support.positions, support.indptr), shape=(16, 90)).toarray()
+        return np.abs(sparse.csr_array((support.values, support.positions, support.indptr), shape=(16, 90)).toarray())
 
-    before, after = alphas(begun), alphas(found)
-    n_labels = (before != 0).sum(axis=0)
-    left_out = (n_labels < 2) & ~np.isin(np.arange(90), fresh)
-    assert left_out.sum() > 5
-    np.testing.assert_array_equal(before[:, left_out], after[:, left_out])
-    assert (before[:, ~left_out] != after[:, ~left_out]).any(axis=0).all()
+    before, after = (
+        alphas(go_on_alone(rows, few, begun, fresh, OPTIONS._replace(max_sweeps=most)).support) for most in (0, 1)
+    )
+    new = before[:, fresh].sum(axis=1)
+    share = (new / (new + alphas(begun).sum(axis=1))) @ before
+    visited = share > resuming_together._LEAST_SHARE * share[share > 0].mean()
+    visited[fresh] = True
+    assert 20 < visited.sum() < 70
+    np.testing.assert_array_equal(before[:, ~visited], after[:, ~visited])
+    assert (before != after).any(axis=0)[visited].mean() > 0.9
+
+
+def test_beside_a_new_label_every_row_is_visited(problem):
+    X, labels = problem
+    rows, fresh = pack_rows(X, 50), np.arange(80, 90)
+    few = some_labels(labels, 16)
+    stood = solve_together(rows, few, OPTIONS).support
+    none = Support(np.append(stood.indptr[:-1], stood.indptr[-2]), *(own[: stood.indptr[-2]] for own in stood[1:]))
+    found = go_on_alone(rows, few, none, fresh, OPTIONS._replace(max_sweeps=1)).support
+    assert (found.positions[found.indptr[15] :] < 80).any()
 
 
 def some_labels(labels, n):

@@ -1,7 +1,7 @@
 """Support vector machines of sixteen labels at once that go on from where their duals stood.
 
 The problem is that of :mod:`tailwise.kernels.solvers.together`. Rows that are new come first, twice: their α are far
-from where they belong, all others near. Then one sweep over those that are support vectors, or several over all rows,
+from where they belong, all others near. Then one sweep over those on which most of it falls, or several over all rows,
 share what has changed among them.
 """
 
@@ -14,15 +14,16 @@ from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, add_lanes, zero_lanes
 from tailwise.kernels.solvers.problems import Rows
+from tailwise.kernels.solvers.sweeps import _FAST
 from tailwise.kernels.solvers.taking import LEAST, take_duals, take_lanes
 from tailwise.kernels.solvers.together import _AHEAD, _descend, _fill, _set_costs, _visit
 
 _FRESH_SWEEPS = 2
 """Over new rows alone: with one the sweep over all rows finds them too far off, and a third gains nothing."""
 
-_LEAST_SHARE = 8
-"""A known row is visited once more where it is a support vector of at least one in so many of the labels that are
-solved together: others have little to share, and to visit them gained nothing."""
+_LEAST_SHARE = 0.4
+"""A known row is visited once more where its part in what is shared is so much, times the mean of those that have one:
+its α, of each label that is solved in the measure in which it has changed. To visit others gained nothing."""
 _A_LINE = 16
 
 
@@ -50,6 +51,7 @@ def resume_svm_together(rows, starts, several, labels, support, is_fresh, option
     positions, signed = empty(most_rows, np.int32), empty(most_rows, np.float32)
     all_weights, biases = zero_lanes(most_features), empty(LANES, np.float32)
     all_halves, all_alphas = empty(most_rows * LANES, np.float32), empty(most_rows * LANES, np.float32)
+    stood, shares = empty(LANES, np.float32), empty(most_rows, np.float32)
     order, least = empty(most_rows, np.int32), max(LEAST, np.float32(options.prune))
     used = held = 0
     for problem in range(n_problems):
@@ -74,16 +76,18 @@ def resume_svm_together(rows, starts, several, labels, support, is_fresh, option
             _fill(alphas, 0)
             _fill(biases, options.bias_centre)
             _set_costs(own, labels, first, in_use, halves)
-            _restore(own, own_starts, support, first, in_use, weights, biases, halves, alphas, options)
+            _fill(stood, 0)
+            _restore(own, own_starts, support, first, in_use, weights, biases, halves, alphas, stood, options)
             fresh = part(order, 0, _fresh_rows(is_fresh, first_row, last_row, order))
             _visit_often(own, own_starts, fresh, in_use, weights, biases, (halves, alphas), _FRESH_SWEEPS, options)
-            if options.max_sweeps > 1 or _any_new(support, first, in_use):
+            if options.max_sweeps > 1:
                 _descend(own, own_starts, in_use, weights, biases, halves, alphas, options)
-            else:
-                sharing = part(order, 0, _rows_that_share(alphas, is_fresh, first_row, in_use, order))
-                _visit_often(
-                    own, own_starts, sharing, in_use, weights, biases, (halves, alphas), options.max_sweeps, options
-                )
+            elif options.max_sweeps == 1:
+                own_fresh = part(is_fresh, first_row, last_row)
+                everyone = _any_new(support, first, in_use)
+                _change(alphas, fresh, stood)
+                sharing = part(order, 0, _rows_that_share(alphas, own_fresh, stood, everyone, shares, order))
+                _visit_often(own, own_starts, sharing, in_use, weights, biases, (halves, alphas), 1, options)
             for lane in range(in_use):
                 bias[first + lane] = biases[lane]
             before = used, held
@@ -99,8 +103,8 @@ def resume_svm_together(rows, starts, several, labels, support, is_fresh, option
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _restore(rows, starts, support, first, in_use, weights, biases, halves, alphas, options):
-    """The α of support vectors that are on the same side as before, and weights and biases that belong to them."""
+def _restore(rows, starts, support, first, in_use, weights, biases, halves, alphas, stood, options):
+    """The α of support vectors that are on the same side as before, their sums, and weights and biases made of them."""
     scale_squared = np.float32(options.bias_scale * options.bias_scale)
     for lane in range(in_use):
         for a in range(support.indptr[first + lane], support.indptr[first + lane + 1]):
@@ -108,6 +112,7 @@ def _restore(rows, starts, support, first, in_use, weights, biases, halves, alph
             if at >= 0 and value * halves[at] > 0:
                 alphas[at] = abs(value)
                 biases[lane] += scale_squared * value
+                stood[lane] += abs(value)
     steps, last = empty(LANES, np.float32), rows.squares.shape[0] - 1
     for row in range(rows.squares.shape[0]):
         ahead = np.uint64(min(row + _AHEAD, last))
@@ -115,12 +120,12 @@ def _restore(rows, starts, support, first, in_use, weights, biases, halves, alph
         for a in range(starts[ahead], stop, _A_LINE):
             prefetch(rows.indices, np.uint64(a))
             prefetch(rows.data, np.uint64(a))
-        total = np.float32(0)
+        n_lanes = 0
         for lane in range(LANES):
             at = np.uint64(row * LANES + lane)
-            total += alphas[at]
             steps[lane] = alphas[at] if halves[at] > 0 else -alphas[at]
-        if total > 0:
+            n_lanes += alphas[at] > 0
+        if n_lanes > 0:
             start = starts[row]
             stop = start + rows.indptr[row + 1] - rows.indptr[row]
             add_lanes(weights, rows.indices, rows.data, start, stop, steps)
@@ -146,25 +151,44 @@ def _any_new(support, first, in_use):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _rows_that_share(alphas, is_fresh, first, in_use, order):
-    """Into ``order`` new rows and those that are support vectors of ``_LEAST_SHARE`` of the lanes; returns how many."""
-    n_some = 0
-    for row in range(alphas.shape[0] // LANES):
-        n_lanes = 0
+def _change(alphas, fresh, stood):
+    """Into ``stood``, the α that each lane has had in all, how much of all that it has now is that of new rows."""
+    new = zeros(LANES, np.float32)
+    for row in fresh:
         for lane in range(LANES):
-            n_lanes += alphas[np.uint64(row * LANES + lane)] > 0
+            new[lane] += alphas[np.uint64(row * LANES + lane)]
+    for lane in range(LANES):
+        stood[lane] = new[lane] / (new[lane] + stood[lane]) if new[lane] > 0 else np.float32(0)
+
+
+@njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
+def _rows_that_share(alphas, is_fresh, changed, everyone, shares, order):
+    """Into ``order`` new rows, and ``everyone`` or those that have to share with them; returns how many.
+
+    ``changed`` is what :func:`_change` says; ``shares`` is written.
+    """
+    n_rows, n_there, total, n_some = is_fresh.shape[0], 0, 0.0, 0
+    for row in range(n_rows):
+        share = np.float32(0)
+        for lane in range(LANES):
+            share += alphas[np.uint64(row * LANES + lane)] * changed[np.uint64(lane)]
+        shares[row] = share
+        total += share
+        n_there += share > 0
+    least = np.float32(_LEAST_SHARE * total / max(1, n_there))
+    for row in range(n_rows):
         order[n_some] = row
-        n_some += is_fresh[first + row] | (n_lanes * _LEAST_SHARE >= in_use)
+        n_some += everyone | is_fresh[row] | (shares[row] > least)
     return n_some
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def _visit_often(rows, starts, order, in_use, weights, biases, halves_and_alphas, n_sweeps, options):
-    """Visit rows, in another order each time; nobody asks for the extremes of their gradients."""
+    """Visit rows, in another order each time, and leave gradients within tolerance; nobody asks for their extremes."""
     at_work, extremes = zeros(LANES, np.float32), zeros(2 * LANES, np.float32)
     for lane in range(in_use):
         at_work[lane] = 1
     state = shuffle_state(options.seed)
     for _ in range(n_sweeps):
         state = shuffle(order, order.shape[0], state)
-        _visit(rows, starts, order, weights, biases, halves_and_alphas, at_work, extremes, options)
+        _visit(rows, starts, order, weights, biases, halves_and_alphas, at_work, extremes, options, options.tol)

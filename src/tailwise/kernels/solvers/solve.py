@@ -163,19 +163,11 @@ def go_on_together(
     """As :func:`solve_together` from where the dual of each label stood, for several problems.
 
     ``rows`` are those of all problems, which begin at ``starts`` (n_rows,) of their indices and data; ``is_fresh``
-    (n_rows,) says which are new. Positions, and those of the result, are among all of them; one that is negative in
-    ``support`` is none.
+    (n_rows,) says which are new. Positions are among the rows of a label's own problem, those of the result among all
+    of them; one that is negative in ``support`` is none.
     """
-    several = frozen(several)
-    first = np.repeat(several.first_row[:-1], np.diff(several.first_label))
-
-    def within(indptr: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        return (positions - np.repeat(first, np.diff(indptr))).astype(np.int32)
-
-    labels = labels._replace(positions=within(labels.indptr, labels.positions))
-    support = support._replace(positions=within(support.indptr, support.positions))
     begin, count, features, values, bias, *dual = resume_svm_together(
-        rows, starts, several, _plain(labels), _plain_support(support), is_fresh, _compiled(options, -1.0)
+        rows, starts, frozen(several), _plain(labels), _plain_support(support), is_fresh, _compiled(options, -1.0)
     )
     indptr, features, values = _laid(begin, count, features, values)
     return Weights(indptr, features, values, bias, Support(*_laid(*dual)))

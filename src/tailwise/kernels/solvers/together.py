@@ -151,6 +151,7 @@ def _descend(rows, starts, in_use, weights, biases, halves, alphas, options):
                         working,
                         _of(extremes, group, 2),
                         options,
+                        _IGNORED * options.tol,
                     )
         for place in range(in_use):
             highest = 2 * (place - place % LANES) + place % LANES
@@ -185,11 +186,10 @@ def _ends_of_blocks(rows):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _visit(rows, starts, order, weights, biases, halves_and_alphas, at_work, extremes, options):
-    """One coordinate after the other in ``order``, for sixteen labels."""
+def _visit(rows, starts, order, weights, biases, halves_and_alphas, at_work, extremes, options, least):
+    """One coordinate after the other in ``order``, for sixteen labels; gradients off by ``least`` move nothing."""
     halves, alphas = halves_and_alphas
     scale_squared = np.float32(options.bias_scale * options.bias_scale)
-    least = np.float32(_IGNORED * options.tol)
     weights_are_far = rows.features.shape[0] > _NEAR_FEATURES
     last = order.shape[0] - 1
     for n in range(order.shape[0]):
@@ -216,7 +216,7 @@ def _visit(rows, starts, order, weights, biases, halves_and_alphas, at_work, ext
             scale_squared,
             at_work,
             extremes,
-            least,
+            np.float32(least),
         )
 
 

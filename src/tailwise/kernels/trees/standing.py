@@ -44,16 +44,11 @@ def gather_nodes(
         scratch.place,
     )
     keys.sort()
-    rows = (keys % n_samples).astype(np.int32)
-    first_row = np.searchsorted(keys, n_samples * np.arange(len(edges) + 1, dtype=np.int64))
-    counts, positions, held = _places(below, every, first_label, rows, first_row, frozen(stood), scratch.place)
-    costs = np.repeat(below.positive_costs[every], counts) * below.weights[rows[positions]]
-    labels = Labels(
-        np.append(0, np.cumsum(counts)),
-        positions,
-        costs.astype(np.float32),
-        below.negative_costs[every].astype(np.float32),
-    )
+    shifts = n_samples * np.arange(len(edges) + 1, dtype=np.int64)
+    first_row = np.searchsorted(keys, shifts)
+    rows = (keys - np.repeat(shifts[:-1], np.diff(first_row))).astype(np.int32)
+    *positives, held = _places(below, every, first_label, rows, first_row, frozen(stood), scratch.place)
+    labels = Labels(*positives, below.negative_costs[every].astype(np.float32))
     starts, weights = X.indptr[rows], below.weights[rows].astype(np.float32)
     indptr = np.append(0, np.cumsum(X.indptr[rows + 1] - starts))
     first_feature, last_feature = np.zeros((2, len(edges)), np.int64)
@@ -104,33 +99,36 @@ def _join(row, place, keys, used, shift):
 
 @njit(nogil=True, cache=True, boundscheck=False)
 def _places(below, edges, first_label, rows, first_row, stood, place):
-    """How many of ``rows`` carry what each edge leads to, their places, and those of support vectors; -1 for none.
+    """Which rows carry what each edge leads to, as :class:`Labels` has it, and where support vectors are, -1 for none.
 
-    ``place`` is -1 before and after. A row that carries several labels below an edge is there once.
+    Places are among the ``rows`` of a node. ``place`` is -1 before and after. A row that carries several labels below
+    an edge is there once.
     """
     most = 0
     for n in range(edges.shape[0]):
         most += below.indptr[below.stop[edges[n]]] - below.indptr[below.start[edges[n]]]
-    counts, positions = zeros(edges.shape[0], np.int64), empty(most, np.int32)
+    indptr, positions, costs = zeros(edges.shape[0] + 1, np.int64), empty(most, np.int32), empty(most, np.float32)
     held = empty(stood.positions.shape[0], np.int32)
     last_edge = np.full(rows.shape[0], -1, np.int32)
     used = 0
     for node in range(first_label.shape[0] - 1):
-        for at in range(first_row[node], first_row[node + 1]):
-            place[rows[at]] = at
+        first_place = first_row[node]
+        for at in range(first_place, first_row[node + 1]):
+            place[rows[at]] = at - first_place
         for n in range(first_label[node], first_label[node + 1]):
-            before = used
             for a in range(below.indptr[below.start[edges[n]]], below.indptr[below.stop[edges[n]]]):
-                at = place[below.rows[a]]
-                positions[used] = at
+                row = below.rows[a]
+                at = first_place + place[row]
+                positions[used] = place[row]
+                costs[used] = below.positive_costs[edges[n]] * below.weights[row]
                 used += last_edge[at] != n
                 last_edge[at] = n
-            counts[n] = used - before
+            indptr[n + 1] = used
             for a in range(stood.indptr[n], stood.indptr[n + 1]):
                 held[a] = place[stood.positions[a]]
-        for at in range(first_row[node], first_row[node + 1]):
+        for at in range(first_place, first_row[node + 1]):
             place[rows[at]] = -1
-    return counts, part(positions, 0, used), held
+    return indptr, part(positions, 0, used), part(costs, 0, used), held
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
