@@ -20,6 +20,8 @@ from tailwise.trees.structure import LabelTree, prune, tree_from_edges, tree_fro
 _KEEP = 64
 """Entries of a label's mean row that are compared: on EURLex-4K and English library records the cosine of what is found
 is 0.2 and 0.6 % below that of the nearest, and the comparison costs a tenth and a quarter of what 512 do."""
+_ROWS = 16
+"""Of a label, at most, that its mean row is made of: for 90 and 96 % of new labels all rows find the same one there."""
 
 
 class Kept(NamedTuple):
@@ -140,7 +142,17 @@ def neighbours(X: sparse.csr_array, Y: sparse.csr_array, held: np.ndarray, n_job
     new = np.flatnonzero(~held & (np.bincount(Y.indices, minlength=held.size) > 0))
     if not new.size:
         return {}
-    means = LabelVectors(X, Y, "input", keep=_KEEP, n_jobs=n_jobs).of_all()
+    means = LabelVectors(X, _some_rows(Y), "input", keep=_KEEP, n_jobs=n_jobs).of_all()
     bias = np.where(held, 0.0, -np.inf).astype(np.float32)
     top = predict_topk_linear(sparse.csr_array(means[new]), sparse.csr_array(means.T.tocsr()), bias, 1, n_jobs=n_jobs)
     return dict(zip(new.tolist(), top.labels[:, 0].tolist(), strict=True))
+
+
+def _some_rows(Y: sparse.csr_array) -> sparse.csc_array:
+    """Y with ``_ROWS`` rows of each label at most, evenly spread."""
+    carried = sparse.csr_array(Y.T)
+    counts = np.diff(carried.indptr)
+    place = np.arange(carried.nnz) - np.repeat(carried.indptr[:-1], counts)
+    stays = place % np.repeat(-(-counts // _ROWS), counts) == 0
+    indptr = np.append(0, np.cumsum(stays))[carried.indptr]
+    return sparse.csr_array((carried.data[stays], carried.indices[stays], indptr), shape=carried.shape).T
