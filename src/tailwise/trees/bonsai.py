@@ -19,22 +19,21 @@ from tailwise.trees.representation import KEEP, REPRESENTATIONS, LabelVectors
 from tailwise.trees.structure import MAX_CHILDREN, LabelTree
 from tailwise.validation import label_counts
 
-_LABELS_A_CLUSTER = 10
-"""Clusters have so many labels on average at least: smaller ones cost a classifier and gain nothing."""
-
-_EVEN_SHARE = 1.5
-"""Labels of a cluster as a multiple of the average, where a node is split on, since then one more level is enough; and
-where labels are so many that clusters of ten are out of reach, since every label of a large one learns from all that
-come there."""
-
-_KEEP_OF_MANY = 128
-"""Entries of a label vector where clusters of ten are out of reach: clustering then takes a third of all time, and half
-of that with these (215,000 labels: P@1 60.6 and P@5 20.9, with all 512 59.3 and 20.5)."""
+_LABELS_A_CLUSTER = 28
+"""Clusters have so many labels on average at least: with smaller ones a beam comes to fewer labels. Of ten labels P@1
+is 0.2 lower in the mean of thirteen data sets."""
 
 _ARITY = 100
 """Clusters below a node, unless told otherwise. The root of more than 100,000 labels has more: a row is there once, but
 in ten of the nodes that hold labels, so that it costs less to make these smaller, and they tell labels better apart.
 All nodes of such trees have a multiple of sixteen, 96 for 100: a hundredth edge costs what sixteen cost."""
+
+_LEAST_A_CLUSTER = 10
+"""Labels of a cluster where ``arity`` clusters below a node are not enough, if there could be as many as serve."""
+
+_KEEP_OF_MANY = 64
+"""Entries of a label vector there: clustering takes a quarter of all time (215,000 labels: P@1 61.9, P@3 34.1 and P@5
+22.1 in 0.87 of the time with 128, which have 60.1, 33.1 and 21.3)."""
 
 
 class Bonsai(LabelTreeModel):
@@ -49,7 +48,7 @@ class Bonsai(LabelTreeModel):
     n_trees : int
         Trees, each from other random starts; their probabilities are averaged.
     arity : int or None
-        Clusters at most below a node; fewer where they would have less than ten labels on average. None is 100; of
+        Clusters at most below a node; fewer where they would have less than 28 labels on average. None is 100; of
         more than 100,000 labels it is 96, or ``√(labels/10)`` below a node where that is more, in multiples of 16.
     max_depth : int
         Levels of classifiers on the path to a label, as long as the nodes of the last one hold ``max_leaf`` labels at
@@ -148,8 +147,8 @@ class Bonsai(LabelTreeModel):
 
     def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray, seeds: list[int]) -> list[LabelTree]:
         carried = np.flatnonzero(label_counts(Y))
-        in_reach = carried.size <= _LABELS_A_CLUSTER * (self.arity or _ARITY) ** 2
-        keep, max_share = (KEEP, MAX_SHARE) if in_reach else (_KEEP_OF_MANY, _EVEN_SHARE)
+        in_reach = carried.size <= _LEAST_A_CLUSTER * (self.arity or _ARITY) ** 2
+        keep = KEEP if in_reach else _KEEP_OF_MANY
         most_clusters = partial(self._most_clusters, in_lanes=not in_reach)
         vectors = LabelVectors(X, Y, self.representation, weight=weight, keep=keep, n_jobs=self.n_jobs)
         entries = vectors.expected_entries()
@@ -160,7 +159,7 @@ class Bonsai(LabelTreeModel):
         return grow_trees(
             vectors.once_or_when_asked_for(),
             carried,
-            partial(self._split, most_clusters=most_clusters, max_share=max_share),
+            partial(self._split, most_clusters=most_clusters),
             seeds,
             max_leaf=self.max_leaf,
             max_depth=self.max_depth - 1,
@@ -173,24 +172,18 @@ class Bonsai(LabelTreeModel):
         """Below a node of so many labels; ``in_lanes`` asks for no edges beyond what whole lanes of sixteen hold."""
         if self.arity is not None:
             return self.arity
-        most = max(_ARITY, isqrt(n_labels // _LABELS_A_CLUSTER))
+        most = max(_ARITY, isqrt(n_labels // _LEAST_A_CLUSTER))
         return most - most % LANES if in_lanes else most
 
     def _split(
-        self,
-        labels: np.ndarray,
-        vectors: Vectors,
-        rng: np.random.Generator,
-        *,
-        most_clusters: Callable[[int], int],
-        max_share: float,
+        self, labels: np.ndarray, vectors: Vectors, rng: np.random.Generator, *, most_clusters: Callable[[int], int]
     ) -> np.ndarray | Clusters:
         wanted = max(2, labels.size // _LABELS_A_CLUSTER)
-        return find_clusters(labels, vectors, min(most_clusters(labels.size), wanted), rng, max_share=max_share)
+        return find_clusters(labels, vectors, min(most_clusters(labels.size), wanted), rng)
 
     def _split_on(
         self, labels: np.ndarray, vectors: Vectors, rng: np.random.Generator, *, most_clusters: Callable[[int], int]
     ) -> np.ndarray | Clusters:
         """Clusters of two thirds of ``max_leaf`` labels on average and ``max_leaf`` at most, if ``arity`` serves."""
-        wanted = max(2, ceil(labels.size / (self.max_leaf / _EVEN_SHARE)))
-        return find_clusters(labels, vectors, min(most_clusters(labels.size), wanted), rng, max_share=_EVEN_SHARE)
+        wanted = max(2, ceil(labels.size / (self.max_leaf / MAX_SHARE)))
+        return find_clusters(labels, vectors, min(most_clusters(labels.size), wanted), rng)
