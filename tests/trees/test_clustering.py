@@ -253,8 +253,10 @@ def test_clusters_are_even_and_of_shorter_vectors_where_labels_are_many(arity, k
 def test_more_labels_than_three_levels_serve_have_more_clusters_at_the_root(monkeypatch):
     monkeypatch.setattr(bonsai, "_ARITY", 5)
     monkeypatch.setattr(bonsai, "LANES", 4)
-    assert sizes_below_the_root(Bonsai(1), 640).size == 8
-    assert sizes_below_the_root(Bonsai(1), 1000).size == 8, "ten, but twelve edges would cost what eight do not"
-    assert sizes_below_the_root(Bonsai(1), 260).size == 4
+    monkeypatch.setattr(bonsai, "_LABELS_A_CLUSTER", 10)
+    assert sizes_below_the_root(Bonsai(1), 320).size == 8
+    assert sizes_below_the_root(Bonsai(1), 500).size == 8, "ten, but twelve edges would cost what eight do not"
+    assert sizes_below_the_root(Bonsai(1), 251).size == 4
+    assert sizes_below_the_root(Bonsai(1), 245).size == 7, "in reach of five"
     assert sizes_below_the_root(Bonsai(1, arity=5), 640).size == 5
-    assert sizes_below_the_root(Bonsai(1), 200).size == 5
+    assert sizes_below_the_root(Bonsai(1), 120).size == 5

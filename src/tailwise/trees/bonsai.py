@@ -24,16 +24,19 @@ _LABELS_A_CLUSTER = 28
 is 0.2 lower in the mean of thirteen data sets."""
 
 _ARITY = 100
-"""Clusters below a node, unless told otherwise. The root of more than 100,000 labels has more: a row is there once, but
-in ten of the nodes that hold labels, so that it costs less to make these smaller, and they tell labels better apart.
-All nodes of such trees have a multiple of sixteen, 96 for 100: a hundredth edge costs what sixteen cost."""
+"""Clusters below a node, unless told otherwise, where these are enough."""
 
-_LEAST_A_CLUSTER = 10
-"""Labels of a cluster where ``arity`` clusters below a node are not enough, if there could be as many as serve."""
+_LABELS_A_SQUARE = 5
+"""Times the square of its clusters: a node of more labels has more. A row is at the root once, but in ten of the nodes
+that hold labels, so that it costs less to make these smaller, and they tell labels better apart."""
+
+_LABELS_IN_REACH = 10
+"""Times the square of ``arity``: trees of more labels spend a quarter of all time on clusters. They have multiples of
+sixteen, 96 for 100, since a hundredth edge costs what sixteen cost, and find them from shorter vectors."""
 
 _KEEP_OF_MANY = 64
-"""Entries of a label vector there: clustering takes a quarter of all time (215,000 labels: P@1 61.9, P@3 34.1 and P@5
-22.1 in 0.87 of the time with 128, which have 60.1, 33.1 and 21.3)."""
+"""Entries of a label vector there (215,000 labels: P@1 61.9, P@3 34.1 and P@5 22.1 in 0.87 of the time with 128, which
+have 60.1, 33.1 and 21.3)."""
 
 
 class Bonsai(LabelTreeModel):
@@ -48,8 +51,8 @@ class Bonsai(LabelTreeModel):
     n_trees : int
         Trees, each from other random starts; their probabilities are averaged.
     arity : int or None
-        Clusters at most below a node; fewer where they would have less than 28 labels on average. None is 100; of
-        more than 100,000 labels it is 96, or ``√(labels/10)`` below a node where that is more, in multiples of 16.
+        Clusters at most below a node; fewer where they would have less than 28 labels on average. None is 100, or
+        ``√(labels/5)`` below a node where that is more; of more than 100,000 labels in multiples of 16, 96 for 100.
     max_depth : int
         Levels of classifiers on the path to a label, as long as the nodes of the last one hold ``max_leaf`` labels at
         most; those that hold more are split on, into as few clusters as serve.
@@ -147,7 +150,7 @@ class Bonsai(LabelTreeModel):
 
     def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray, seeds: list[int]) -> list[LabelTree]:
         carried = np.flatnonzero(label_counts(Y))
-        in_reach = carried.size <= _LEAST_A_CLUSTER * (self.arity or _ARITY) ** 2
+        in_reach = carried.size <= _LABELS_IN_REACH * (self.arity or _ARITY) ** 2
         keep = KEEP if in_reach else _KEEP_OF_MANY
         most_clusters = partial(self._most_clusters, in_lanes=not in_reach)
         vectors = LabelVectors(X, Y, self.representation, weight=weight, keep=keep, n_jobs=self.n_jobs)
@@ -172,7 +175,7 @@ class Bonsai(LabelTreeModel):
         """Below a node of so many labels; ``in_lanes`` asks for no edges beyond what whole lanes of sixteen hold."""
         if self.arity is not None:
             return self.arity
-        most = max(_ARITY, isqrt(n_labels // _LEAST_A_CLUSTER))
+        most = max(_ARITY, isqrt(n_labels // _LABELS_A_SQUARE))
         return most - most % LANES if in_lanes else most
 
     def _split(
