@@ -70,19 +70,19 @@ class Nearness(NamedTuple):
             row, place = np.nonzero((labels[part] >= 0) & (counts[labels[part]] > 0))
             label = labels[part][row, place]
             begin, entries = spread(self.labels.indptr[label], counts[label])
-            own = np.repeat(row, counts[label]), self.labels.indices[entries]
+            own = np.repeat(row * cosines.shape[1], counts[label]) + self.labels.indices[entries]
             if row.size:
-                found[part][row, place, 0] = np.maximum.reduceat(cosines[own], begin[:-1])
+                found[part][row, place, 0] = np.maximum.reduceat(cosines.ravel().take(own), begin[:-1])
             found[part][..., 0] -= cosines.max(axis=1, initial=0.0, keepdims=True)
             if bare is None or self.lengths is None:
                 return
             broad = (bare[part] @ self.rows).toarray() / np.maximum(self.lengths, np.finfo(np.float32).tiny)
             for number, (alike, squared) in enumerate(((cosines, 3), (broad, 2)), 1):
-                votes = np.maximum(alike, 0.0, dtype=np.float64)
+                votes = np.maximum(alike, 0.0)
                 for _ in range(squared):
                     votes *= votes
                 if row.size:
-                    found[part][row, place, number] = np.add.reduceat(votes[own], begin[:-1])
+                    found[part][row, place, number] = np.add.reduceat(votes.ravel().take(own), begin[:-1])
                 found[part][..., number] /= np.maximum(votes.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
                 found[part][..., number] = np.log(found[part][..., number] + np.float32(_LEAST))
 
