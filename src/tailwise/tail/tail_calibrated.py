@@ -46,8 +46,8 @@ class TailCalibrated(Wrapper):
     The same score says less for a label of two rows than for one of two hundred, and such a label's mean and companions
     say what its few rows could not teach. With ``nearest=True`` f has three more inputs: how much less
     alike (cosine) the row is to the nearest training row with the label than to the nearest of all, and how much of the
-    votes of all training rows the label has, by those very alike and by those somewhat alike. The model then
-    keeps its training rows.
+    votes of all training rows the label has, by those very alike and by those somewhat alike; f has products of
+    two of these. The model then keeps its training rows.
 
     One curve for all labels is :class:`Calibrated`. Put it inside :class:`Sublinear` where rows are damped, and inside
     :class:`PropensityReranker` or :class:`TradeOff` for PSP@k.
@@ -120,7 +120,9 @@ class TailCalibrated(Wrapper):
             inputs.append(described[named])
             hits.append(is_hit(top.labels, sparse.csr_array(Y[held_out]))[named])
             counted.append((np.ones(X.shape[0]) if weight is None else weight)[held_out][np.nonzero(named)[0]])
-        self.surface_ = Surface.fit(np.concatenate(inputs), np.concatenate(hits), np.concatenate(counted))
+        self.surface_ = Surface.fit(
+            np.concatenate(inputs), np.concatenate(hits), np.concatenate(counted), n_cubic=_INPUTS
+        )
 
     def _update(self, change: Change) -> int:
         # What a pair's numbers mean changes slowly: the surface stays.
