@@ -158,6 +158,8 @@ ARRAYS = [
     ("TailCalibrated", "surface_.low", put(0, 1e9), "low of a surface is above its high"),
     ("TailCalibrated", "companions_.data", put(0, 2), r"companions_.data holds 2.0"),
     ("TailCalibrated nearest", "nearest_.rows.data", put(0, np.nan), r"nearest_.rows.data holds nan"),
+    ("TailCalibrated nearest", "nearest_.idf", put(0, 0), r"nearest_.idf holds 0.0"),
+    ("TailCalibrated nearest", "nearest_.lengths", lambda a: a[:-1], "nearest_.lengths has shape"),
     ("RankNet", "W2_", lambda a: a[:, :-1].copy(), "W2_ has shape"),
     ("RankNet", "gains_", put(0, np.nan), "gains_ holds nan"),
     ("TailAugmented", "tail_labels_", put(-1, 12), "tail_labels_ holds 12"),

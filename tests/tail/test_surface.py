@@ -18,7 +18,8 @@ def pairs(n=4000, seed=0):
 def naive(surface, inputs):
     """The formula, pair by pair and monomial by monomial."""
     z = (np.clip(inputs, surface.low, surface.high) - surface.centre) / surface.scale
-    powers = [p for p in product(range(4), repeat=z.shape[1]) if sum(p) <= 3]
+    n_cubic = z.shape[1] if surface.n_cubic is None else surface.n_cubic
+    powers = [p for p in product(range(4), repeat=z.shape[1]) if sum(p) <= (3 if not any(p[n_cubic:]) else 2)]
     # By degree, then as words over the inputs: the order of combinations with replacement.
     powers.sort(key=lambda p: (sum(p), [j for j, times in enumerate(p) for _ in range(times)]))
     odds = [
@@ -27,9 +28,10 @@ def naive(surface, inputs):
     return 1 / (1 + np.exp(-np.array(odds)))
 
 
-def test_a_surface_is_its_formula():
+@pytest.mark.parametrize("n_cubic", [None, 0, 2])
+def test_a_surface_is_its_formula(n_cubic):
     inputs, hits, _ = pairs(500)
-    surface = Surface.fit(inputs, hits)
+    surface = Surface.fit(inputs, hits, n_cubic=n_cubic)
     np.testing.assert_allclose(surface(inputs), naive(surface, inputs), rtol=1e-5)
     assert surface(inputs[:1])[0] == surface(inputs)[0], "a pair has the same bits alone"
 

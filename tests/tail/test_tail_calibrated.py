@@ -6,10 +6,12 @@ from scipy import sparse
 from tailwise import Centroid, DiSMEC, NearestRows, Popularity, TailCentroids, evaluate, load, make_longtail
 from tailwise.base import TopK
 from tailwise.errors import InvalidInput
+from tailwise.rows import RowView
 from tailwise.tail import Calibrated, TailCalibrated, expected_calibration_error
 from tailwise.tail.candidates import is_hit
 from tailwise.tail.companions import companions, company
 from tailwise.tail.nearness import Nearness
+from tailwise.tail.surface import Surface
 
 
 def naive_companions(Y, weight):
@@ -47,26 +49,37 @@ def test_company_sums_over_the_candidates_of_a_row():
     np.testing.assert_allclose(company(TopK(labels, scores), shares, n_jobs=2), expected, rtol=1e-5, atol=1e-6)
 
 
-def naive_nearness(unit, Y, seen, labels):
-    cosines, found = seen.toarray() @ unit.toarray().T, np.zeros(labels.shape)
+def lengthened(rows, weights):
+    """Dense rows, weighted, of unit length."""
+    rows = rows.toarray() * weights
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+
+
+def naive_nearness(X, Y, seen, labels, idf):
+    """Pair by pair, from rows without weights."""
+    cosines, plain = (np.maximum(lengthened(seen, w) @ lengthened(X, w).T, 0) for w in (idf, np.ones_like(idf)))
+    Y, found = Y.toarray(), np.zeros((*labels.shape, 3))
     for row, place in zip(*np.nonzero(labels >= 0), strict=True):
-        own = cosines[row][Y.toarray()[:, labels[row, place]] > 0]
-        found[row, place] = max(own, default=0.0) - max(cosines[row], default=0.0)
+        own = Y[:, labels[row, place]] > 0
+        votes = [
+            np.log(0.003 + alike[own].sum() / max(alike.sum(), 1e-30)) for alike in (cosines[row] ** 8, plain[row] ** 4)
+        ]
+        found[row, place] = [max(cosines[row][own], default=0.0) - max(cosines[row], default=0.0), *votes]
     return found
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 3000])
-def test_nearness_is_that_of_the_nearest_row_with_the_label(n_rows):
+def test_nearness_is_that_of_the_rows_with_the_label(n_rows):
     rng = np.random.default_rng(0)
-    unit, seen = (
-        rng_rows.multiply(1 / np.maximum(sparse.linalg.norm(rng_rows, axis=1), 1e-9)[:, None]).tocsr()
-        for rng_rows in (sparse.random_array((n, 20), density=0.2, rng=n, format="csr") for n in (n_rows, 700))
-    )
+    X, seen = (sparse.random_array((n, 20), density=0.2, rng=n, format="csr") for n in (n_rows, 700))
+    idf = (1 + 2 * rng.random(20)).astype(np.float32)
     Y = sparse.csr_array((rng.random((n_rows, 9)) < [0.0, *[0.2] * 8]).astype(np.float32))
     labels = rng.integers(-1, 9, (700, 4)).astype(np.int32)
     named = labels >= 0
-    found = Nearness.of(unit, Y)(seen, labels, n_jobs=2)
-    np.testing.assert_allclose(found[named], naive_nearness(unit, Y, seen, labels)[named], atol=1e-6)
+    view = RowView(weights=idf, unit=True)
+    rows, asked = (view(part.astype(np.float32)) for part in (X, seen))
+    found = Nearness.of(rows, Y, idf)(asked, labels, n_jobs=2)
+    np.testing.assert_allclose(found[named], naive_nearness(X, Y, seen, labels, idf)[named], atol=2e-4)
 
 
 @pytest.mark.parametrize("nearest", [False, True])
@@ -78,7 +91,7 @@ def test_scores_are_the_surface_of_what_is_known(rows, base, nearest):
     means, shares = TailCentroids().fit(X, Y), naive_companions(Y, np.ones(Y.shape[0]))
     top, found = own.predict_topk(X[:20], 6), model.predict_topk(X[:20], 6)
     near = means.log_scores(X[:20], top.labels)
-    like = naive_nearness(means.rows_(X), Y, means.rows_(X[:20]), top.labels)
+    like = naive_nearness(X, Y, X[:20], top.labels, means.rows_.weights)
     for row in range(20):
         named = top.labels[row] >= 0
         labels, s = top.labels[row][named], top.scores[row][named].astype(float)
@@ -88,13 +101,28 @@ def test_scores_are_the_surface_of_what_is_known(rows, base, nearest):
         g = [sum(shares[a, b] * (s[j] - s.min()) for j, b in enumerate(labels)) for a in labels]
         inputs = np.column_stack([s, s.max() - s, np.log1p(counts[labels]), near[row][named], g])
         if nearest:
-            q = near[row][named]
-            inputs = np.column_stack([inputs, q - q.max(), like[row][named]])
+            inputs = np.column_stack([inputs, like[row][named]])
         expected = dict(zip(labels.tolist(), model.surface_(inputs).tolist(), strict=True))
         ranked = {int(a): float(p) for a, p in zip(found.labels[row], found.scores[row], strict=True) if a >= 0}
         assert ranked.keys() == expected.keys()
         np.testing.assert_allclose([ranked[a] for a in expected], list(expected.values()), rtol=2e-3, atol=1e-5)
     assert (found.scores[:, 1:] <= found.scores[:, :-1]).all()
+
+
+def test_a_model_from_before_training_rows_voted_still_predicts(rows, tmp_path):
+    X, Y = rows
+    model = TailCalibrated(Centroid(), random_state=0, n_candidates=6, nearest=True).fit(X, Y)
+    model.nearest_ = Nearness(model.nearest_.rows, model.nearest_.labels)
+    rng = np.random.default_rng(0)
+    model.surface_ = Surface.fit(rng.normal(size=(500, 7)), rng.random(500) < 0.5)
+    model.save(tmp_path / "m")
+    old, means, top = load(tmp_path / "m"), TailCentroids().fit(X, Y), model.base_.predict_topk(X, 6)
+    found, q = old.predict_topk(X, 6), means.log_scores(X, top.labels)
+    _, inputs = old._known().describe(X, 6, None)
+    like = naive_nearness(X, Y, X, top.labels, means.rows_.weights)
+    np.testing.assert_allclose(inputs[..., 5], q - q.max(axis=1, keepdims=True), atol=1e-5)
+    np.testing.assert_allclose(inputs[..., 6], like[..., 0], atol=1e-5)
+    np.testing.assert_array_equal(found.scores, model.predict_topk(X, 6).scores)
 
 
 def test_probabilities_are_true_on_other_rows():

@@ -10,6 +10,7 @@ from scipy.special import expit, logit
 from threadpoolctl import threadpool_limits
 
 from tailwise.persistence.checks import check_exact, check_finite, check_range, check_that
+from tailwise.validation import check_number
 
 _DEGREE = 3
 _RIDGE = 1.0
@@ -22,7 +23,10 @@ _PAIRS_A_BLOCK = 8192
 
 
 class Surface(NamedTuple):
-    """``P = σ(Σ_m c_m Π_j z_j^e_mj)`` over all monomials of degree 3 and less of the m inputs z, scaled and bounded."""
+    """``P = σ(Σ_m c_m Π_j z_j^e_mj)`` over the monomials of degree 3 and less of the inputs z, scaled and bounded.
+
+    Inputs behind the first ``n_cubic`` are in those of degree 2 and less only: a third of the monomials, as good.
+    """
 
     low: np.ndarray
     """(n_inputs,) float64: smaller values count as this"""
@@ -34,9 +38,13 @@ class Surface(NamedTuple):
     """(n_inputs,) float64 > 0: ``z = (value - centre) / scale``"""
     coefficients: np.ndarray
     """(n_monomials,) float64, in the order of :func:`monomials`"""
+    n_cubic: int | None = None
+    """None is all."""
 
     @classmethod
-    def fit(cls, inputs: np.ndarray, hits: np.ndarray, weight: np.ndarray | None = None) -> Self:
+    def fit(
+        cls, inputs: np.ndarray, hits: np.ndarray, weight: np.ndarray | None = None, n_cubic: int | None = None
+    ) -> Self:
         """The most likely surface, a little drawn to a plane without slope: ``inputs`` (n_pairs, n_inputs).
 
         Minimises ``Σ_i weight_i ln(1 + exp(∓f_i)) + ½ Σ_m (c_m sd_m)²``, sd_m being the spread of monomial m, by
@@ -45,19 +53,19 @@ class Surface(NamedTuple):
         weight = np.ones(hits.size) if weight is None else weight
         inputs, hits, weight = inputs[weight > 0], hits[weight > 0], weight[weight > 0]
         n_inputs = inputs.shape[1]
-        count = len(_powers(n_inputs))
+        count = len(_powers(n_inputs, n_cubic))
         if hits.size == 0 or hits.all() or not hits.any():
             start = np.zeros(count)
             start[0] = _CERTAIN if hits.size and hits.all() else -_CERTAIN
             nothing = np.zeros(n_inputs)
-            return cls(nothing, nothing, nothing, np.ones(n_inputs), start)
+            return cls(nothing, nothing, nothing, np.ones(n_inputs), start, n_cubic)
         low, high = (np.array(ends) for ends in zip(*map(_bounds, inputs.T), strict=True))
         bounded = np.clip(inputs, low, high)
         centre = np.average(bounded, axis=0, weights=weight)
         scale = np.sqrt(np.average((bounded - centre) ** 2, axis=0, weights=weight))
         start = np.zeros(count)
         start[0] = logit(np.average(hits, weights=weight))
-        made = cls(low, high, centre, np.where(scale > 0, scale, 1.0), start)
+        made = cls(low, high, centre, np.where(scale > 0, scale, 1.0), start, n_cubic)
         with threadpool_limits(1):  # the same sums for any number of threads
             return made._replace(coefficients=_newton(made, inputs, hits, weight))
 
@@ -71,23 +79,27 @@ class Surface(NamedTuple):
 
     def check(self, n_inputs: int) -> None:
         """Refuse what is no surface over ``n_inputs``."""
-        for name, array in self._asdict().items():
-            size = len(_powers(n_inputs)) if name == "coefficients" else n_inputs
+        if self.n_cubic is not None:
+            check_number("n_cubic of a surface", self.n_cubic, integer=True, low=0)
+        for name, array in zip(self._fields[:-1], self[:-1], strict=True):
+            size = len(_powers(n_inputs, self.n_cubic)) if name == "coefficients" else n_inputs
             check_finite(f"{name} of a surface", check_exact(f"{name} of a surface", array, np.float64, (size,)))
         check_range("scale of a surface", self.scale, np.finfo(np.float64).tiny)
         check_that((self.low <= self.high).all(), "low of a surface is above its high")
 
     def _monomials(self, inputs: np.ndarray) -> np.ndarray:
-        return monomials((np.clip(inputs, self.low, self.high) - self.centre) / self.scale)
+        return monomials((np.clip(inputs, self.low, self.high) - self.centre) / self.scale, self.n_cubic)
 
 
-def monomials(z: np.ndarray) -> np.ndarray:
-    """All products of three columns of ``z`` and fewer, the constant first: (n, n_monomials).
+def monomials(z: np.ndarray, n_cubic: int | None = None) -> np.ndarray:
+    """All products of two columns of ``z`` and fewer, and of three of the first ``n_cubic``: (n, n_monomials).
+
+    The constant comes first.
 
     >>> monomials(np.array([[2.0, 3.0]]))
     array([[ 1.,  2.,  3.,  4.,  6.,  9.,  8., 12., 18., 27.]])
     """
-    powers = _powers(z.shape[1])
+    powers = _powers(z.shape[1], n_cubic)
     place = {power: number for number, power in enumerate(powers)}
     found = np.empty((z.shape[0], len(powers)))
     found[:, 0] = 1
@@ -96,8 +108,9 @@ def monomials(z: np.ndarray) -> np.ndarray:
     return found
 
 
-def _powers(n_inputs: int) -> list[tuple[int, ...]]:
-    return [power for degree in range(_DEGREE + 1) for power in combinations_with_replacement(range(n_inputs), degree)]
+def _powers(n_inputs: int, n_cubic: int | None) -> list[tuple[int, ...]]:
+    sizes = [n_inputs] * _DEGREE + [n_inputs if n_cubic is None else n_cubic]
+    return [power for degree, size in enumerate(sizes) for power in combinations_with_replacement(range(size), degree)]
 
 
 def _bounds(column: np.ndarray) -> tuple[float, float]:

@@ -25,7 +25,8 @@ from tailwise.tail.surface import Surface
 from tailwise.tail.wrapper import Wrapper
 from tailwise.validation import label_counts
 
-_INPUTS, _MORE_INPUTS = 5, 2
+_INPUTS = 5
+"""Without those of the nearest rows."""
 _LEAST = 1e-6
 """Probabilities closer to 0 or 1 have the log-odds of this."""
 
@@ -43,9 +44,10 @@ class TailCalibrated(Wrapper):
       candidate, ``T_lm`` being the share of m among all labels on rows with l.
 
     The same score says less for a label of two rows than for one of two hundred, and such a label's mean and companions
-    say what its few rows could not teach. With ``nearest=True`` f has two more inputs: how far ln q is below the
-    best of the row's candidates, and how much less alike (cosine) the row is to the nearest training row with the label
-    than to the nearest of all. The model then keeps its training rows.
+    say what its few rows could not teach. With ``nearest=True`` f has three more inputs: how much less
+    alike (cosine) the row is to the nearest training row with the label than to the nearest of all, and how much of the
+    votes of all training rows the label has, by those very alike and by those somewhat alike; f has products of
+    two of these. The model then keeps its training rows.
 
     One curve for all labels is :class:`Calibrated`. Put it inside :class:`Sublinear` where rows are damped, and inside
     :class:`PropensityReranker` or :class:`TradeOff` for PSP@k.
@@ -118,7 +120,9 @@ class TailCalibrated(Wrapper):
             inputs.append(described[named])
             hits.append(is_hit(top.labels, sparse.csr_array(Y[held_out]))[named])
             counted.append((np.ones(X.shape[0]) if weight is None else weight)[held_out][np.nonzero(named)[0]])
-        self.surface_ = Surface.fit(np.concatenate(inputs), np.concatenate(hits), np.concatenate(counted))
+        self.surface_ = Surface.fit(
+            np.concatenate(inputs), np.concatenate(hits), np.concatenate(counted), n_cubic=_INPUTS
+        )
 
     def _update(self, change: Change) -> int:
         # What a pair's numbers mean changes slowly: the surface stays.
@@ -129,7 +133,9 @@ class TailCalibrated(Wrapper):
         self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None
     ) -> tuple[TailCentroids, sparse.csr_array, Nearness | None]:
         centroids = TailCentroids(n_jobs=self.n_jobs).fit(X, Y, weight)
-        return centroids, companions(Y, weight), Nearness.of(centroids.rows_(X), Y) if self.nearest else None
+        idf = centroids.rows_.weights
+        nearest = Nearness.of(centroids.rows_(X), Y, idf) if self.nearest and idf is not None else None
+        return centroids, companions(Y, weight), nearest
 
     @property
     def _width(self) -> int:
@@ -183,7 +189,14 @@ class _Known(NamedTuple):
     @property
     def n_inputs(self) -> int:
         """How many numbers describe a pair."""
-        return _INPUTS if self.nearest is None else _INPUTS + _MORE_INPUTS
+        if self.nearest is None:
+            return _INPUTS
+        return _INPUTS + self.nearest.n_inputs + self._compares_means
+
+    @property
+    def _compares_means(self) -> bool:
+        """Whether ln q below the row's best is an input: as it was before training rows had votes."""
+        return self.nearest is not None and self.nearest.idf is None
 
     def describe(self, X: sparse.csr_array, width: int, n_jobs: int | None) -> tuple[TopK, np.ndarray]:
         """The best ``width`` labels of each row, and the surface's inputs (n, width, n_inputs); absent: anything."""
@@ -200,8 +213,9 @@ class _Known(NamedTuple):
         last = np.where(named, scores, np.inf).min(axis=1, initial=np.inf, keepdims=True)
         above = TopK(top.labels, np.where(named, scores - last, -np.inf).astype(np.float32))
         inputs[..., 4] = company(above, self.companions, n_jobs)
-        if self.nearest is not None:
+        if self._compares_means:
             best = np.where(named, inputs[..., 3], -np.inf).max(axis=1, initial=-np.inf, keepdims=True)
             inputs[..., 5] = inputs[..., 3] - np.where(np.isfinite(best), best, 0.0)
-            inputs[..., 6] = self.nearest(self.centroids.rows_(X), top.labels, n_jobs)
+        if self.nearest is not None:
+            inputs[..., -self.nearest.n_inputs :] = self.nearest(self.centroids.rows_(X), top.labels, n_jobs)
         return top, inputs
