@@ -60,7 +60,7 @@ def _short_rows() -> Any:
 
     words = {"labels_per_row": 3.0, "words_per_label": 2, "background_words": 5.0}
     return make_longtail(
-        47_000, 40_000, 45_000, **words, exponent=0.8, propensity=1.0, test_fraction=0.02, random_state=0
+        58_000, 40_000, 45_000, **words, exponent=0.8, propensity=1.0, test_fraction=0.2, random_state=0
     )
 
 

@@ -256,7 +256,8 @@ def test_more_labels_than_three_levels_serve_have_more_clusters_at_the_root(monk
     monkeypatch.setattr(bonsai, "_LABELS_A_CLUSTER", 10)
     assert sizes_below_the_root(Bonsai(1), 320).size == 8
     assert sizes_below_the_root(Bonsai(1), 500).size == 8, "ten, but twelve edges would cost what eight do not"
-    assert sizes_below_the_root(Bonsai(1), 251).size == 4
+    assert sizes_below_the_root(Bonsai(1), 605).size == 12, "eleven, which cost what twelve do"
+    assert sizes_below_the_root(Bonsai(1), 251).size == 8
     assert sizes_below_the_root(Bonsai(1), 245).size == 7, "in reach of five"
     assert sizes_below_the_root(Bonsai(1, arity=5), 640).size == 5
     assert sizes_below_the_root(Bonsai(1), 120).size == 5

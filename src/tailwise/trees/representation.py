@@ -18,8 +18,8 @@ _LABELS_A_BLOCK = 512
 _BYTES_A_SUM = 9
 """A feature of a label, where one pass over rows serves many labels."""
 KEEP = 128
-"""Entries kept of a label vector, the largest: on thirteen data sets (``python -m benchmarks generality``) more of them
-cluster no better, and cost more."""
+"""Entries kept of a label vector, the largest: on rows cut from the training rows of six data sets 512 cluster no
+better and cost more, and with 64 P@1 of Bonsai is 0.1 lower."""
 
 
 class LabelVectors:
