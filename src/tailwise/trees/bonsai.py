@@ -35,8 +35,8 @@ _LABELS_IN_REACH = 10
 sixteen, 96 for 100, since a hundredth edge costs what sixteen cost, and find them from shorter vectors."""
 
 _KEEP_OF_MANY = 64
-"""Entries of a label vector there (215,000 labels: P@1 61.9, P@3 34.1 and P@5 22.1 in 0.87 of the time with 128, which
-have 60.1, 33.1 and 21.3)."""
+"""Entries of a label vector there (215,000 labels: P@1 61.9, P@3 34.1 and P@5 22.1 in 0.87 of the time that 128 take,
+with 60.1, 33.1 and 21.3)."""
 
 
 class Bonsai(LabelTreeModel):
