@@ -83,6 +83,7 @@ def test_the_dual_of_every_edge_gives_its_weights_again():
     X, Y = make_rows(300, 60, 25)
     model = Bonsai(n_trees=2, max_leaf=5, prune=0.0, random_state=0).fit(X, Y)
     rows, dual, chunks = model.rows_(sparse.csr_array(X)), model.dual_, model.chunks_
+    effort = tree_model.EFFORT["squared_hinge"]
     assert dual.n_rows == 300 and dual.indptr.size == chunks.target.size + 1
     edge = 0
     for node in range(chunks.bits.size):
@@ -90,7 +91,8 @@ def test_the_dual_of_every_edge_gives_its_weights_again():
             own = slice(*dual.indptr[edge : edge + 2])
             stood = rows[dual.rows[own]].T @ dual.values[own].astype(np.float32)
             np.testing.assert_allclose(stood, weights, atol=0.02)
-            assert chunks.bias[edge] == pytest.approx(dual.values[own].astype(np.float64).sum(), abs=0.05)
+            total = effort["bias_scale"] ** 2 * dual.values[own].astype(np.float64).sum()
+            assert chunks.bias[edge] == pytest.approx(effort["bias_centre"] + total, abs=0.01)
             edge += 1
 
 

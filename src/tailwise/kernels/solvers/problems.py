@@ -169,6 +169,8 @@ class Options(NamedTuple):
     """weights of smaller magnitude are dropped"""
     seed: int = 0
     """of the order in which coordinates are visited"""
+    keep_duals: bool = True
+    """whether it is asked for where the dual of each label stands; heeded by :mod:`.together` alone"""
 
 
 def pack_rows(

@@ -215,6 +215,7 @@ def _fixed(options):
         0.0,
         options.prune,
         options.seed,
+        options.keep_duals,
     )
 
 

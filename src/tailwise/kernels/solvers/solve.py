@@ -249,6 +249,7 @@ def _compiled(options: Options, centre: float) -> Options:
         float(options.bias_scale),
         float(options.prune),
         int(options.seed),
+        bool(options.keep_duals),
     )
 
 

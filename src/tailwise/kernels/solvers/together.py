@@ -5,15 +5,19 @@ support vectors of most labels, as in the nodes of label trees, small working se
 visited once a sweep for sixteen labels, whose weights lie side by side, for little more than one label would cost.
 
 Rows are visited by *blocks*, ranges of rows: in every sweep in another order of the blocks, and within a block in
-another order of its rows. So rows on disk can be read a block at a time for all labels that there is memory for. The
-order depends on the rows alone: rows in memory and on disk give the same bits.
+another order of its rows or, where these are many, of runs of neighbours. So rows on disk can be read a block at a time
+for all labels that there is memory for. The order depends on the rows alone: rows in memory and on disk give the same
+bits.
+
+A bias has a part in every row. With a ``bias_scale`` of 1 each step throws it about, and all rows that follow have to
+make up for it: with 0.3 three sweeps over many rows come as near to the least objective as six do.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.arrays import empty, part, prefetch, prefetch_row
+from tailwise.kernels.arrays import empty, part, prefetch, prefetch_row, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, hinge_lanes, zero_lanes
@@ -22,9 +26,13 @@ from tailwise.kernels.solvers.taking import LEAST, take_duals, take_lanes
 _BYTES_A_FEATURE, _BYTES_A_ROW = 64, 256
 """Of sixteen labels: their weights; where their duals stand, and these as they are taken."""
 _BLOCK_VALUES = 1 << 22
-"""Of a block of rows; one row may begin before the end."""
+"""Of a block of rows; one run may begin before the end."""
 _IGNORED = 0.1
 """Times the tolerance: a gradient that is off by less moves nothing."""
+_RUNS, _LONGEST_RUN = 1 << 10, 16
+"""Rows are visited in runs of neighbours, sixteen at most, of which there are a thousand at least: what does not fit
+into the caches comes from memory in half the time. To leave runs out of order gains nothing with a small
+``bias_scale``, and with 1 runs lose several points of P@1."""
 _AHEAD = 4
 """A row is asked for so many rows before its turn."""
 _NEAR_FEATURES = 1 << 14
@@ -51,7 +59,7 @@ def solve_svm_together(rows, starts, labels, above, options, at_once):
     begin, count = empty(n_labels, np.int64), empty(n_labels, np.int64)
     bias = empty(n_labels, np.float32)
     features, values = empty(n_features, np.int32), empty(n_features, np.float32)
-    first_support, n_support = empty(n_labels, np.int64), empty(n_labels, np.int64)
+    first_support, n_support = zeros(n_labels, np.int64), zeros(n_labels, np.int64)
     positions, signed = empty(n_rows, np.int32), empty(n_rows, np.float32)
     # Of sixteen labels after the other. No array is written as a whole: each such line takes a tenth of a second to
     # compile.
@@ -78,9 +86,10 @@ def solve_svm_together(rows, starts, labels, above, options, at_once):
             own = _of(weights, group, n_features)
             at = part(begin, label, label + n), part(count, label, label + n)
             features, values, used = take_lanes(own, n, least, features, values, used, *at)
-            own, signs = _of(alphas, group, n_rows), _of(halves, group, n_rows)
-            at = part(first_support, label, label + n), part(n_support, label, label + n)
-            positions, signed, held = take_duals(own, signs, n, positions, signed, held, *at)
+            if options.keep_duals:
+                own, signs = _of(alphas, group, n_rows), _of(halves, group, n_rows)
+                at = part(first_support, label, label + n), part(n_support, label, label + n)
+                positions, signed, held = take_duals(own, signs, n, positions, signed, held, *at)
     return begin, count, features, values, bias, first_support, n_support, positions, signed
 
 
@@ -124,10 +133,12 @@ def _descend(rows, starts, in_use, weights, biases, halves, alphas, options):
     for place in range(at_work.shape[0]):
         at_work[place] = place < in_use
     extremes = empty(2 * n_groups * LANES, np.float32)
-    ends = _ends_of_blocks(rows)
-    order, visits = empty(n_rows, np.int32), empty(ends.shape[0] - 1, np.int64)
-    for row in range(n_rows):
-        order[row] = row
+    length = min(_LONGEST_RUN, max(1, n_rows // _RUNS))
+    ends = _ends_of_blocks(rows, length)
+    order, runs = empty(n_rows, np.int32), empty(-(-n_rows // length), np.int32)
+    visits = empty(ends.shape[0] - 1, np.int64)
+    for run in range(runs.shape[0]):
+        runs[run] = run
     for block in range(visits.shape[0]):
         visits[block] = block
     state = shuffle_state(options.seed)
@@ -136,8 +147,10 @@ def _descend(rows, starts, in_use, weights, biases, halves, alphas, options):
             extremes[n] = np.inf if n // LANES % 2 else -np.inf
         state = shuffle(visits, visits.shape[0], state)
         for block in visits:
+            own_runs = part(runs, -(-ends[block] // length), -(-ends[block + 1] // length))
+            state = shuffle(own_runs, own_runs.shape[0], state)
             own = part(order, ends[block], ends[block + 1])
-            state = shuffle(own, own.shape[0], state)
+            _rows_of_runs(own_runs, length, n_rows, own)
             for group in range(n_groups):
                 working = _of(at_work, group, 1)
                 if _any(working):
@@ -170,8 +183,18 @@ def _any(at_work):
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _ends_of_blocks(rows):
-    """Rows ``ends[b]:ends[b + 1]`` are those that begin in block b."""
+def _rows_of_runs(runs, length, n_rows, order):
+    """Into ``order`` the rows of one run of ``length`` after the other, ascending within a run."""
+    n = 0
+    for run in runs:
+        for row in range(run * length, min((run + 1) * length, n_rows)):
+            order[n] = row
+            n += 1
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _ends_of_blocks(rows, length):
+    """Rows ``ends[b]:ends[b + 1]`` are those of block b, in whole runs of ``length``."""
     n_rows = rows.indptr.shape[0] - 1
     before = rows.indptr[0]
     n_blocks = max(0, rows.indptr[n_rows] - before - 1) // _BLOCK_VALUES + 1
@@ -179,8 +202,8 @@ def _ends_of_blocks(rows):
     row = ends[0] = 0
     for block in range(1, n_blocks):
         while row < n_rows and rows.indptr[row] - before < block * _BLOCK_VALUES:
-            row += 1
-        ends[block] = row
+            row += length
+        ends[block] = min(row, n_rows)
     ends[n_blocks] = n_rows
     return ends
 

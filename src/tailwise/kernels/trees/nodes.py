@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailwise.kernels.arrays import empty, part, prefetch_row, zeros
+from tailwise.kernels.arrays import empty, part, prefetch, prefetch_row, zeros
 from tailwise.kernels.bits import count_bits
 from tailwise.kernels.compilation import njit
 
@@ -147,6 +147,7 @@ def copy_rows(X, rows, local, indptr, indices, data, squares, features):
     for i in range(rows.shape[0]):
         at = indptr[i]
         square = 0.0
+        prefetch(X.indptr, np.uint64(rows[min(i + 2 * _AHEAD, last)]))
         ahead = np.uint64(rows[min(i + _AHEAD, last)])
         prefetch_row(X.indices, X.data, X.indptr[ahead], X.indptr[ahead + np.uint64(1)])
         for a in range(np.uint64(X.indptr[rows[i]]), np.uint64(X.indptr[rows[i] + 1])):

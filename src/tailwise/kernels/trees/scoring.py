@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.arrays import empty, part
+from tailwise.kernels.arrays import empty, part, prefetch, prefetch_row
 from tailwise.kernels.bits import count_bits
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.solvers.lanes import LANES, sum_lanes
@@ -18,6 +18,8 @@ _SPREADING_PAYS = 4
 children side by side at every place."""
 _ZEROS_A_BYTE = 32
 """But not where that would take so many times the room of the weights, or more bytes than ``LARGEST_TILE``."""
+_AHEAD = 4
+"""A row is asked for so many rows before its turn."""
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
@@ -43,7 +45,11 @@ def score_node(chunks, loss, X, node, rows, offsets, below, found, full, total, 
     listed = empty(n_places, np.int32)
     if n_places > 0:
         spread_node(words, features, runs, weights, n_children, listed, table, tile)
+    last_row = rows.shape[0] - 1
     for n in range(rows.shape[0]):
+        prefetch(X.indptr, np.uint64(rows[min(n + 2 * _AHEAD, last_row)]))
+        ahead = np.uint64(rows[min(n + _AHEAD, last_row)])
+        prefetch_row(X.indices, X.data, X.indptr[ahead], X.indptr[ahead + np.uint64(1)])
         start, stop = X.indptr[rows[n]], X.indptr[rows[n] + 1]
         indices, data = part(X.indices, start, stop), part(X.data, start, stop)
         for child in range(np.uint64(n_children + PADDING)):
