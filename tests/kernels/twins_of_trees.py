@@ -74,7 +74,7 @@ def chosen_rows(draw):
     rows = np.array(draw(st.lists(st.integers(0, X.indptr.size - 2), max_size=9)), np.int32)
     indptr = np.append(0, np.cumsum(np.diff(X.indptr)[rows]))
     room = np.zeros(indptr[-1], np.int32), np.zeros(indptr[-1], np.float32), np.zeros(rows.size, np.float32)
-    return X, rows, np.full(n_features, -1, np.int32), indptr, *room, np.zeros(n_features, np.int32)
+    return X, rows, np.full(n_features, -1, np.int32), indptr, *room, np.zeros(n_features + 1, np.int32)
 
 
 def read_rows(n_local, X, rows, local, indptr, indices, data, squares, features):

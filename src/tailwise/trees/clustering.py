@@ -23,7 +23,7 @@ SAMPLE = 40
 """Labels a cluster from which centroids are found: more of them move a centroid little, and cost as much each."""
 _LEAST_SAMPLE, _ENTRIES = 10, 1 << 22
 """Fewer, down to ten a cluster, where labels have many entries: four million in all tell where centroids are."""
-_LEAST_GAIN = 1e-4
+_LEAST_GAIN = 3e-4
 """Clustering stops when a round lifts the mean cosine to the own centroid by less than this."""
 
 

@@ -35,13 +35,15 @@ def _floor_of(total, touched, keep):
 
 @njit(nogil=True, cache=True, boundscheck=False, fastmath={"contract", "nsz"})
 def _add_row(X, row, total, seen, touched, n):
-    """Add a row of X to ``total``; returns how many features were touched, the new ones noted in ``touched``."""
+    """Add a row of X to ``total``; returns how many features were touched, the new ones noted in ``touched``.
+
+    ``touched`` (n_features + 1,) is written without a branch, that nobody could foresee.
+    """
     for b in range(np.uint64(X.indptr[row]), np.uint64(X.indptr[row + np.uint64(1)])):
         feature = np.uint64(X.indices[b])
-        if not seen[feature]:
-            seen[feature] = True
-            touched[n] = feature
-            n += 1
+        touched[n] = feature
+        n += not seen[feature]
+        seen[feature] = True
         total[feature] += X.data[b]
     return n
 
@@ -93,7 +95,7 @@ def sum_groups(groups, block, X, n_features, keep):
     values = empty(room, np.float32)
     total = zeros(n_features, np.float32)
     seen = zeros(n_features, np.bool_)
-    touched = empty(n_features, np.int32)
+    touched = empty(n_features + 1, np.int32)
     at, last = 0, groups.indptr[stop] - 1
     for group in range(start, stop):
         n = 0
@@ -116,7 +118,7 @@ def sum_groups_in_a_pass(carried, n_groups, X, n_features, keep):
     """
     total = zeros((n_groups, n_features), np.float32)
     seen = zeros((n_groups, n_features), np.bool_)
-    touched = empty((n_groups, n_features), np.int32)
+    touched = empty((n_groups, n_features + 1), np.int32)
     sizes = zeros(n_groups, np.int64)
     for row in range(carried.indptr.shape[0] - 1):
         for a in range(carried.indptr[row], carried.indptr[row + 1]):

@@ -26,7 +26,7 @@ def halve_rows(X, rows, n_features, starts, max_rounds, least_gain):
         indptr[i + 1] = indptr[i] + X.indptr[rows[i] + 1] - X.indptr[rows[i]]
     indices, data = empty(indptr[n], np.int32), empty(indptr[n], np.float32)
     # Numbered as they come, so that frequent features lie together.
-    squares, features = empty(n, np.float32), empty(min(indptr[n], n_features), np.int32)
+    squares, features = empty(n, np.float32), empty(min(indptr[n], n_features + 1), np.int32)
     n_local = copy_rows(X, rows, np.full(n_features, -1, np.int32), indptr, indices, data, squares, features)
     sides = np.full(n, -1, np.int32)
     sides[starts[0]], sides[starts[1]] = 0, 1

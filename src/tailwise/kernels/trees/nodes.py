@@ -81,7 +81,7 @@ def gather_node(X, below, span, edges, visitors, scratch):
         indptr[i + 1] = size
     indices, data = empty(size, np.int32), empty(size, np.float32)
     squares, weights = empty(n, np.float32), empty(n, np.float32)
-    features = empty(min(size, scratch.local.shape[0]), np.int32)
+    features = empty(min(size, scratch.local.shape[0] + 1), np.int32)
     n_features = copy_rows(X, copied, scratch.local, indptr, indices, data, squares, features)
     for i in range(n):
         weights[i] = below.weights[copied[i]]
@@ -141,7 +141,8 @@ def copy_rows(X, rows, local, indptr, indices, data, squares, features):
     """Copy ``rows`` of X to where ``indptr`` says, their features numbered as they come; returns how many these are.
 
     Writes ``indices``, ``data``, ``squares``, the sum of squares of each row, and ``features``, of each number that of
-    X; ``local`` (n_features,) int32 is -1 before and after. The rest may be read-only.
+    X, with room for one more unless rows have fewer entries; ``local`` (n_features,) int32 is -1 before and after. The
+    rest may be read-only.
     """
     n_local, last = 0, rows.shape[0] - 1
     for i in range(rows.shape[0]):
@@ -152,12 +153,12 @@ def copy_rows(X, rows, local, indptr, indices, data, squares, features):
         prefetch_row(X.indices, X.data, X.indptr[ahead], X.indptr[ahead + np.uint64(1)])
         for a in range(np.uint64(X.indptr[rows[i]]), np.uint64(X.indptr[rows[i] + 1])):
             feature = np.uint64(X.indices[a])
-            number = local[feature]
-            if number < 0:
-                number = local[feature] = n_local
-                features[n_local] = feature
-                n_local += 1
-            indices[at] = number
+            # Without a branch, that nobody could foresee.
+            is_new = local[feature] < 0
+            number = n_local if is_new else local[feature]
+            indices[at] = local[feature] = number
+            features[n_local] = feature
+            n_local += is_new
             data[at] = X.data[a]
             square += np.float64(X.data[a]) * np.float64(X.data[a])
             at += 1
