@@ -1,12 +1,14 @@
 """Sixteen labels at once: what a label becomes depends on nothing but its own problem."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from tailwise.kernels.arrays import read_only
-from tailwise.kernels.solvers import resuming_together, solve
-from tailwise.kernels.solvers.problems import FarRows, Labels, Options, Several, Support, pack_rows
+from tailwise.kernels.solvers import resuming_together, solve, together
+from tailwise.kernels.solvers.problems import FarRows, Labels, Options, Rows, Several, Support, pack_rows
 from tailwise.kernels.solvers.solve import go_on_together, solve_together
 from tailwise.kernels.sparse.csr import csr_parts
 
@@ -193,3 +195,23 @@ def some_labels(labels, n):
     return Labels(
         labels.indptr[: n + 1], labels.positions[:end], labels.positive_costs[:end], labels.negative_costs[:n]
     )
+
+
+@pytest.mark.parametrize("length", [1, 3, 16])
+def test_blocks_and_runs_have_every_row_once(length):
+    """Blocks of 2^22 values, one of them of a single row that is longer, and a last run that is short."""
+    sizes = np.random.default_rng(0).integers(0, 1 << 19, 100)
+    sizes[50] = 3 << 22
+    indptr = np.append(0, np.cumsum(sizes)) + 7
+    X = Rows(indptr, *[np.empty(0)] * 2, np.empty(100, np.float32), *[np.empty(0)] * 2)
+    ends = together._ends_of_blocks(X, length)
+    assert ends[0] == 0 and ends[-1] == 100 and ends.size > 6
+    assert (np.diff(ends) >= 0).all() and (ends[:-1] % length == 0)[ends[:-1] < 100].all()
+    rows = []
+    for first, last in pairwise(ends.tolist()):
+        runs = np.arange(-(-first // length), -(-last // length), dtype=np.int32)[::-1].copy()
+        order = np.full(last - first, -1, np.int32)
+        together._rows_of_runs(runs, length, 100, order)
+        assert (np.diff(order)[np.diff(order) != 1] < 0).all()
+        rows += order.tolist()
+    assert sorted(rows) == list(range(100))
