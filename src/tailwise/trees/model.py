@@ -62,7 +62,7 @@ EFFORT: dict[str, dict[str, Any]] = {
 }
 """Bounds on the solver's work, and a bias that moves little: each step of one that moves freely has to be made up for
 by all other rows. On the mean of eleven data sets, inside training rows, four sweeps have the accuracy of seven with a
-bias of scale 1 (P@1 +0.1, all else within 0.03) in 0.8 of the time; three lose 0.04 of P@3 and P@5."""
+bias of scale 1 (P@1 +0.1, all else within 0.05); three lose 0.04 of P@3 and P@5."""
 
 _DECAY_BETWEEN_NODES = 0.25
 """Times that of labels. Thousands of rows go along an edge between nodes: where C falls with them as for labels,
