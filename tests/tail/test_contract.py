@@ -92,6 +92,11 @@ class TestStacked(ModelContract):
         return Stacked([Centroid(), NearestRows(k=5)], **{"max_iter": 10, **params})
 
 
+class TestStackedNearest(ModelContract):
+    def make(self, **params):
+        return Stacked([Centroid(), NearestRows(k=5)], **{"max_iter": 10, "nearest": True, **params})
+
+
 class TestSublinear(ModelContract):
     def make(self, **params):
         return Sublinear(Centroid(), **params)

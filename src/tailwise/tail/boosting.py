@@ -122,8 +122,8 @@ class BoostedTrees(NamedTuple):
                 node = child
         return start, moves
 
-    def probabilities(self, features: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
-        """P(hit) of each row of ``features`` (n, m) float32: (n,) float32."""
+    def log_odds(self, features: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+        """Of each row of ``features`` (n, m) float32: (n,) float64."""
         total = np.full(features.shape[0], self.baseline)
         trees = frozen(self)
 
@@ -131,4 +131,8 @@ class BoostedTrees(NamedTuple):
             sum_trees(trees, features, block, total)
 
         map_blocks(add, row_blocks(features.shape[0], _PAIRS_A_BLOCK), n_jobs=n_jobs)
-        return expit(total).astype(np.float32)
+        return total
+
+    def probabilities(self, features: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+        """P(hit) of each row of ``features`` (n, m) float32: (n,) float32."""
+        return expit(self.log_odds(features, n_jobs)).astype(np.float32)

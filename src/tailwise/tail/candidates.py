@@ -47,6 +47,24 @@ class Candidates(NamedTuple):
         """The row of each pair."""
         return np.repeat(np.arange(self.indptr.size - 1), np.diff(self.indptr))
 
+    def grid(self) -> tuple[np.ndarray, np.ndarray]:
+        """Each row's labels side by side, (n, most of a row) int32, -1 behind them, and each pair's column there."""
+        sizes = np.diff(self.indptr)
+        column = np.arange(self.labels.size) - np.repeat(self.indptr[:-1], sizes)
+        labels = np.full((sizes.size, int(sizes.max(initial=1))), -1, np.int32)
+        labels[self.rows, column] = self.labels
+        return labels, column
+
+    def filled(self) -> Candidates:
+        """With the lowest score that a member gave in the row where it did not name the label; NaN if it named none."""
+        scores = self.scores
+        if self.labels.size:
+            occupied = np.flatnonzero(np.diff(self.indptr))
+            lowest = np.full((self.indptr.size - 1, scores.shape[1]), np.nan, np.float32)
+            lowest[occupied] = np.fmin.reduceat(scores, self.indptr[occupied], axis=0)
+            scores = np.where(np.isnan(scores), lowest[self.rows], scores)
+        return self._replace(scores=scores)
+
     def are_hits(self, Y: sparse.csr_array) -> np.ndarray:
         """Whether ``Y`` has each pair: (n_pairs,) bool."""
         return is_hit(self.labels, Y, self.rows)

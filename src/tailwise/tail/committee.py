@@ -15,9 +15,10 @@ from tailwise.changes import Change
 from tailwise.persistence.checks import check_kind, check_that
 from tailwise.runs import kept, share
 from tailwise.tail.candidates import Candidates, candidate_blocks, gather_candidates
+from tailwise.tail.evidence import Evidence
 from tailwise.tail.folds import N_FOLDS, N_ROWS, split_folds
 from tailwise.tail.ranking import N_CANDIDATES, followed_by
-from tailwise.tail.wrapper import fresh
+from tailwise.tail.wrapper import fresh, log_odds
 
 
 class OutOfFold(NamedTuple):
@@ -89,9 +90,30 @@ class Committee(XMCModel):
                 self.members_.append(kept(partial(fresh(member, self.n_jobs).fit, X, Y, weight)))
         for counts, (held_out, rest) in zip(folds.counts, folds.parts(), strict=True):
             part = (X[rest], Y[rest], rest, None if weight is None else weight[rest])
+            evidence = self._evidence_of(part[0], part[1], part[3])
             with share(1 / n_fits):
                 for rows, found, known in _judged(self.members_, part, X[held_out], width):
+                    known = self._with_evidence(known, evidence, X[held_out[rows]], found)
                     yield OutOfFold(held_out[rows], found, known, counts[found.labels])
+
+    def _evidence_of(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> Evidence | None:
+        """What these training rows tell of pairs beside what members know; nothing unless a committee asks."""
+        return None
+
+    def _with_evidence(
+        self, described: np.ndarray, evidence: Evidence | None, X: sparse.csr_array, candidates: Candidates
+    ) -> np.ndarray:
+        """What members know of candidates, ``described``, and behind it the evidence, by the first member's ranking."""
+        if evidence is None:
+            return described
+        found = evidence.describe_pairs(X, self._standing(candidates), self.n_jobs)
+        return np.concatenate([described, found], axis=1)
+
+    def _standing(self, candidates: Candidates) -> Candidates:
+        """With scores without bounds, and with the row's lowest of a member where it did not name the label."""
+        own = candidates.scores.T
+        scores = np.array([log_odds(one, member) for one, member in zip(own, self.members_, strict=True)])
+        return candidates._replace(scores=scores.T.astype(np.float32)).filled()
 
     def _check_updates(self) -> None:
         super()._check_updates()

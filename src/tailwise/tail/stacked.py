@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
 from tailwise.base import XMCModel
+from tailwise.changes import Change
 from tailwise.explanation import Explanation, Part, not_ranked
-from tailwise.parameters import Choice, Integer, Number
+from tailwise.parameters import Choice, Flag, Integer, Number
 from tailwise.persistence.checks import check_kind
 from tailwise.propensity import PropensityLike, resolve_propensity
 from tailwise.ranges import Range, Ranges
 from tailwise.tail.boosting import BoostedTrees
 from tailwise.tail.candidates import Candidates
 from tailwise.tail.committee import Committee, OutOfFold, describe
+from tailwise.tail.evidence import Evidence
 from tailwise.tail.pairs import Pairs, PairSample
+from tailwise.tail.smoothed import SmoothedTrees
 from tailwise.validation import as_seed
 
 # A negative that no member ranks this high is easy: a share of them, weighted up, teaches as much as all.
@@ -32,6 +36,11 @@ class Stacked(Committee):
     label's training frequency; the final model is scikit-learn's histogram gradient boosting with log-loss, so
     scores are calibrated probabilities. Costs ``n_folds + 1`` trainings of each member, of which
     those of one-vs-rest models out of fold go on from the one on all rows and take about half.
+
+    With ``nearest=True`` features are, too, what :class:`TailCalibrated` knows of a pair: the label's mean row, its
+    companions in the first member's ranking, and votes of training rows that are alike, out of fold as all others. The
+    final model is then the mean of the log-odds of the trees and of a surface as there, over all members' scores. The
+    model keeps its training rows.
 
     Parameters
     ----------
@@ -49,6 +58,9 @@ class Stacked(Committee):
     n_pairs : int
         About how many candidates to train on: beyond that, candidates that are wrong and that no member ranks among its
         first eight are sampled, and weighted by the inverse of their share.
+    nearest : bool
+        Compare rows with the training rows themselves, and learn a surface beside the trees. The first member matters
+        most, and rows count as the stack sees them: where they are damped, put the stack into :class:`Sublinear`.
     max_iter, learning_rate, max_leaf_nodes : int, float, int
         Of the boosting.
     random_state : int or None
@@ -69,11 +81,15 @@ class Stacked(Committee):
         "sample_weights": Choice(None, "propensity"),
         "propensity": PropensityLike(),
         "n_pairs": Integer(low=1),
+        "nearest": Flag(),
         "max_iter": Integer(low=1),
         "learning_rate": Number(low=0, open_low=True),
         "max_leaf_nodes": Integer(low=2),
     }
     scores_are_probabilities = True
+
+    evidence_: Evidence | None = None
+    trees_: BoostedTrees | SmoothedTrees
 
     def __init__(
         self,
@@ -85,6 +101,7 @@ class Stacked(Committee):
         n_folds: int = 3,
         n_rows: int | None = 20_000,
         n_pairs: int = 400_000,
+        nearest: bool = False,
         max_iter: int = 200,
         learning_rate: float = 0.08,
         max_leaf_nodes: int = 31,
@@ -98,6 +115,7 @@ class Stacked(Committee):
         self.n_folds = n_folds
         self.n_rows = n_rows
         self.n_pairs = n_pairs
+        self.nearest = nearest
         self.max_iter = max_iter
         self.learning_rate = learning_rate
         self.max_leaf_nodes = max_leaf_nodes
@@ -108,11 +126,12 @@ class Stacked(Committee):
         return {"learning_rate": Range.around(self.learning_rate, 4)}
 
     def _fit(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> None:
+        self.evidence_ = self._evidence_of(X, Y, weight)
         self.trees_ = self._combine(self._fit_members(X, Y, weight), Y, weight)
 
     def _combine(
         self, parts: Iterable[OutOfFold], Y: sparse.csr_array, weight: np.ndarray | None = None
-    ) -> BoostedTrees:
+    ) -> BoostedTrees | SmoothedTrees:
         """Learn from what members said out of fold."""
         inverse = 1.0 / resolve_propensity(self.propensity, Y) if self.sample_weights == "propensity" else None
         sample = PairSample(self.n_pairs, self.random_state)
@@ -124,13 +143,31 @@ class Stacked(Committee):
                 weights = weights * np.where(hits, inverse[candidates.labels], 1.0)
             easy = ~hits & ~(candidates.ranks < _EASY_RANK).any(axis=1)
             sample.add(Pairs(self._features(candidates, described, seen), hits, weights), easy)
-        return BoostedTrees.fit(
+        return self._learner()(
             *sample.taken(),
             max_iter=self.max_iter,
             learning_rate=self.learning_rate,
             max_leaf_nodes=self.max_leaf_nodes,
             random_state=as_seed(self.random_state),
         )
+
+    def _learner(self) -> Callable[..., BoostedTrees | SmoothedTrees]:
+        """What learns from pairs. Of a surface's inputs, those of the first member and of the label come first."""
+        if self.evidence_ is None:
+            return BoostedTrees.fit
+        n, n_evidence = len(self.members), self.evidence_.n_inputs
+        n_features = len(self._inputs())
+        mean, company, *votes = range(n_features - n_evidence, n_features)
+        first = [0, n, 3 * n, mean, company]
+        columns = np.array([*first, *votes, *range(1, n), *range(n + 1, 2 * n)], np.int64)
+        return partial(SmoothedTrees.fit, columns=columns, n_cubic=len(first))
+
+    def _evidence_of(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> Evidence | None:
+        return Evidence.of(X, Y, weight, nearest=True, n_jobs=self.n_jobs) if self.nearest else None
+
+    def _update(self, change: Change) -> int:
+        self.evidence_ = self._evidence_of(change.X, change.Y, None)
+        return super()._update(change)
 
     def _features(self, candidates: Candidates, described: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """(n_pairs, 3 · n_members + 2 + m) float32: scores, distances to the row's best, ranks, log frequency, votes.
@@ -139,6 +176,8 @@ class Stacked(Committee):
         with the whole count, a label with a single row would look impossible, since no fold can find it.
         ``described`` (n_pairs, m) is what members know beside their scores, and comes last.
         """
+        if self.evidence_ is not None:
+            candidates = self._standing(candidates)  # which a surface needs: it has no branch for what is missing
         best = np.full((candidates.indptr.size - 1, candidates.scores.shape[1]), np.nan, np.float32)
         if candidates.labels.size:
             occupied = np.flatnonzero(np.diff(candidates.indptr))
@@ -146,7 +185,7 @@ class Stacked(Committee):
             best[occupied] = np.maximum.reduceat(filled, candidates.indptr[occupied], axis=0)
         distance = candidates.scores - best[candidates.rows]
         frequency = np.log1p(counts).astype(np.float32)
-        votes = (~np.isnan(candidates.scores)).sum(axis=1).astype(np.float32)
+        votes = (~np.isnan(candidates.ranks)).sum(axis=1).astype(np.float32)
         return np.ascontiguousarray(
             np.column_stack([candidates.scores, distance, candidates.ranks, frequency, votes, described]),
             dtype=np.float32,
@@ -154,7 +193,10 @@ class Stacked(Committee):
 
     def _check_state(self) -> None:
         super()._check_state()
-        check_kind("trees_", self.trees_, BoostedTrees).check(len(self._inputs()))
+        if self.evidence_ is not None:
+            check_kind("evidence_", self.evidence_, Evidence).check(self._n_seen, self.n_labels_)
+        kind = BoostedTrees if self.evidence_ is None else SmoothedTrees
+        check_kind("trees_", self.trees_, kind).check(len(self._inputs()))
 
     def _score(self, X: sparse.csr_array, candidates: Candidates) -> np.ndarray:
         return self.trees_.probabilities(self._features_of(X, candidates), self.n_jobs)
@@ -162,6 +204,7 @@ class Stacked(Committee):
     def _features_of(self, X: sparse.csr_array, candidates: Candidates) -> np.ndarray:
         """:meth:`_features` of candidates for new rows."""
         described = describe(self.members_, X, candidates)
+        described = self._with_evidence(described, self.evidence_, X, candidates)
         return self._features(candidates, described, self.label_counts_[candidates.labels])
 
     def _inputs(self) -> list[str]:
@@ -174,6 +217,7 @@ class Stacked(Committee):
             "training frequency of the label",
             "number of members that name the label",
             *(what for member in self.members_ for what in member.pair_inputs()),
+            *([] if self.evidence_ is None else self.evidence_.names),
         ]
 
     def _explain(self, x: sparse.csr_array, label: int) -> Explanation:

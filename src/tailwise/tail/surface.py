@@ -71,10 +71,14 @@ class Surface(NamedTuple):
 
     def __call__(self, inputs: np.ndarray) -> np.ndarray:
         """The probability of each pair: (n_pairs,) float32."""
-        found = np.empty(inputs.shape[0], np.float32)
+        return expit(self.log_odds(inputs)).astype(np.float32)
+
+    def log_odds(self, inputs: np.ndarray) -> np.ndarray:
+        """The log-odds of each pair: (n_pairs,) float64."""
+        found = np.empty(inputs.shape[0])
         for part in _blocks(inputs.shape[0]):
             # Not a product by BLAS, whose sums depend on how many pairs there are.
-            found[part] = expit(np.einsum("ij,j->i", self._monomials(inputs[part]), self.coefficients))
+            found[part] = np.einsum("ij,j->i", self._monomials(inputs[part]), self.coefficients)
         return found
 
     def check(self, n_inputs: int) -> None:

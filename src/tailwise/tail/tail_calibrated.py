@@ -7,28 +7,27 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.special import logit
 
 from tailwise.base import TopK, XMCModel
 from tailwise.changes import Change
 from tailwise.explanation import Explanation
 from tailwise.forest import TailCentroids
 from tailwise.parameters import Flag
-from tailwise.persistence.checks import check_kind, check_matrix, check_range
+from tailwise.persistence.checks import check_kind
 from tailwise.runs import kept, share
 from tailwise.tail.candidates import is_hit
-from tailwise.tail.companions import companions, company
+from tailwise.tail.evidence import Evidence
 from tailwise.tail.folds import N_FOLDS, N_ROWS, split_folds
 from tailwise.tail.nearness import Nearness
 from tailwise.tail.ranking import N_CANDIDATES, rank_candidates
 from tailwise.tail.surface import Surface
-from tailwise.tail.wrapper import Wrapper
+from tailwise.tail.wrapper import Wrapper, log_odds
 from tailwise.validation import label_counts
 
-_INPUTS = 5
+_OWN = 3
+"""Inputs of the model itself: score, distance to the row's best, frequency."""
+_INPUTS = _OWN + 2
 """Without those of the nearest rows."""
-_LEAST = 1e-6
-"""Probabilities closer to 0 or 1 have the log-odds of this."""
 
 
 class TailCalibrated(Wrapper):
@@ -108,13 +107,13 @@ class TailCalibrated(Wrapper):
         part = 1 / (folds.counts.shape[0] + 1)
         with share(part):
             self.base_ = kept(partial(self._fresh_base().fit, X, Y, weight))
-        self.centroids_, self.companions_, self.nearest_ = self._about_labels(X, Y, weight)
+        self.centroids_, self.companions_, self.nearest_ = self._evidence_of(X, Y, weight)
         inputs, hits, counted = [], [], []
         for held_out, rest in folds.parts():
             own = None if weight is None else weight[rest]
             with share(part):
                 base = kept(partial(self.base_.fit_part, X[rest], Y[rest], rest, own))
-            known = _Known(base, *self._about_labels(X[rest], Y[rest], own), label_counts(Y[rest]))
+            known = _Known(base, self._evidence_of(X[rest], Y[rest], own), label_counts(Y[rest]))
             top, described = known.describe(X[held_out], self._width, self.n_jobs)
             named = top.labels >= 0
             inputs.append(described[named])
@@ -126,16 +125,11 @@ class TailCalibrated(Wrapper):
 
     def _update(self, change: Change) -> int:
         # What a pair's numbers mean changes slowly: the surface stays.
-        self.centroids_, self.companions_, self.nearest_ = self._about_labels(change.X, change.Y, None)
+        self.centroids_, self.companions_, self.nearest_ = self._evidence_of(change.X, change.Y, None)
         return self._update_base(change)
 
-    def _about_labels(
-        self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None
-    ) -> tuple[TailCentroids, sparse.csr_array, Nearness | None]:
-        centroids = TailCentroids(n_jobs=self.n_jobs).fit(X, Y, weight)
-        idf = centroids.rows_.weights
-        nearest = Nearness.of(centroids.rows_(X), Y, idf) if self.nearest and idf is not None else None
-        return centroids, companions(Y, weight), nearest
+    def _evidence_of(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray | None) -> Evidence:
+        return Evidence.of(X, Y, weight, nearest=self.nearest, n_jobs=self.n_jobs)
 
     @property
     def _width(self) -> int:
@@ -143,16 +137,12 @@ class TailCalibrated(Wrapper):
 
     def _check_state(self) -> None:
         super()._check_state()
-        check_kind("centroids_", self.centroids_, TailCentroids)._check_is_fitted()
-        self.centroids_.check_agrees(self._n_seen, self.n_labels_)
-        shares = check_matrix("companions_", self.companions_, (self.n_labels_, self.n_labels_))
-        check_range("companions_.data", shares.data, 0, 1)
-        if self.nearest_ is not None:
-            check_kind("nearest_", self.nearest_, Nearness).check(self._n_seen, self.n_labels_)
+        self._known().evidence.check(self._n_seen, self.n_labels_)
         check_kind("surface_", self.surface_, Surface).check(self._known().n_inputs)
 
     def _known(self) -> _Known:
-        return _Known(self.base_, self.centroids_, self.companions_, self.nearest_, self.label_counts_)
+        evidence = Evidence(self.centroids_, self.companions_, self.nearest_)
+        return _Known(self.base_, evidence, self.label_counts_)
 
     def _predict_topk(self, X: sparse.csr_array, k: int) -> TopK:
         top, described = self._known().describe(X, self._width, self.n_jobs)
@@ -181,41 +171,21 @@ class _Known(NamedTuple):
     """A model, and what else is known of its labels."""
 
     model: XMCModel
-    centroids: TailCentroids
-    companions: sparse.csr_array
-    nearest: Nearness | None
+    evidence: Evidence
     counts: np.ndarray
 
     @property
     def n_inputs(self) -> int:
         """How many numbers describe a pair."""
-        if self.nearest is None:
-            return _INPUTS
-        return _INPUTS + self.nearest.n_inputs + self._compares_means
-
-    @property
-    def _compares_means(self) -> bool:
-        """Whether ln q below the row's best is an input: as it was before training rows had votes."""
-        return self.nearest is not None and self.nearest.idf is None
+        return _OWN + self.evidence.n_inputs
 
     def describe(self, X: sparse.csr_array, width: int, n_jobs: int | None) -> tuple[TopK, np.ndarray]:
         """The best ``width`` labels of each row, and the surface's inputs (n, width, n_inputs); absent: anything."""
         top = self.model.predict_topk(X, width)
-        named = top.labels >= 0
-        scores = np.where(named, top.scores, 0.0).astype(np.float64)
-        if self.model.scores_are_probabilities:
-            scores = logit(np.clip(scores, _LEAST, 1 - _LEAST))
+        scores = log_odds(np.where(top.labels >= 0, top.scores, 0.0), self.model)
         inputs = np.empty((*scores.shape, self.n_inputs), np.float32)
         inputs[..., 0] = scores
         inputs[..., 1] = scores[:, :1] - scores
         inputs[..., 2] = np.log1p(self.counts)[top.labels]
-        inputs[..., 3] = self.centroids.log_scores(X, top.labels)
-        last = np.where(named, scores, np.inf).min(axis=1, initial=np.inf, keepdims=True)
-        above = TopK(top.labels, np.where(named, scores - last, -np.inf).astype(np.float32))
-        inputs[..., 4] = company(above, self.companions, n_jobs)
-        if self._compares_means:
-            best = np.where(named, inputs[..., 3], -np.inf).max(axis=1, initial=-np.inf, keepdims=True)
-            inputs[..., 5] = inputs[..., 3] - np.where(np.isfinite(best), best, 0.0)
-        if self.nearest is not None:
-            inputs[..., -self.nearest.n_inputs :] = self.nearest(self.centroids.rows_(X), top.labels, n_jobs)
+        inputs[..., _OWN:] = self.evidence.describe(X, top.labels, scores, n_jobs)
         return top, inputs

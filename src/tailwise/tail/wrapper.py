@@ -7,6 +7,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 from scipy import sparse
+from scipy.special import logit
 from sklearn.base import clone
 
 from tailwise.assigning import Rule
@@ -16,6 +17,9 @@ from tailwise.explanation import Explanation
 from tailwise.rows import RowView
 
 Model = TypeVar("Model", bound=XMCModel)
+
+_LEAST = 1e-6
+"""Probabilities closer to 0 or 1 have the log-odds of this."""
 
 
 class Wrapper(XMCModel):
@@ -113,6 +117,12 @@ def as_probabilities(scores: np.ndarray, model: XMCModel) -> np.ndarray:
     if model.scores_are_probabilities:
         return np.where(np.isneginf(scores), 0.0, scores).astype(np.float32)
     return np.exp(-(np.maximum(0.0, 1.0 - scores.astype(np.float64)) ** 2)).astype(np.float32)
+
+
+def log_odds(scores: np.ndarray, model: XMCModel) -> np.ndarray:
+    """Scores without bounds, float64: the log-odds where ``model`` gives probabilities, else as they are."""
+    scores = scores.astype(np.float64)
+    return logit(np.clip(scores, _LEAST, 1 - _LEAST)) if model.scores_are_probabilities else scores
 
 
 def explain_probability(model: XMCModel, x: sparse.csr_array, label: int) -> Explanation:
