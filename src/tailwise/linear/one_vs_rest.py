@@ -111,7 +111,7 @@ class OneVsRest(LinearModel):
     def _solve(self, rows: Rows, labels: Labels, seed: int, prepared: Any, start: Start | Standing) -> Weights:
         """Solve one block of labels: a pure function of its arguments and the parameters."""
 
-    def _effort(self, start: Start | Standing) -> dict[str, int]:
+    def _effort(self, start: Start | Standing) -> dict[str, Any]:
         """Bounds on the solver's work, as options; close to the solution, where old weights are, little is enough."""
         if isinstance(start, Standing):
             return _WITHOUT_ROWS if self._goes_without_rows else GOING_ON
