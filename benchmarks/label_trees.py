@@ -41,6 +41,7 @@ def contenders(data: str = "eurlex-4k") -> list[Contender]:
 
     return [
         ours("Parabel", "Parabel"),
+        ours("Parabel, two trees", "Parabel", n_trees=2),
         ours("Parabel, siblings only", "Parabel", negatives="siblings"),
         ours("Bonsai", "Bonsai"),
         ours("Bonsai, one tree", "Bonsai", n_trees=1),

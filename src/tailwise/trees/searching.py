@@ -18,8 +18,8 @@ from tailwise.trees.visiting import Upper
 _LEAST_ROWS, _MOST_ROWS = 64, 2048
 """Of a block: many share what is prepared for a node, and the blocks of all threads end at about the same time."""
 _VISITORS_A_BLOCK = 1 << 15
-_LEAST_VISITORS, _BLOCKS = 256, 32
-"""A block of visitors has 256 at least, but there are 32 blocks of all trees if there can be: many workers share them,
+_LEAST_VISITORS, _BLOCKS = 256, 48
+"""A block of visitors has 256 at least, but there are 48 blocks of all trees if there can be: many workers share them,
 and the more rows a block has, the more share what is read of a node."""
 _SCORES_A_BLOCK = 1 << 25
 
