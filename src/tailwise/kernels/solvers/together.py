@@ -10,7 +10,7 @@ for all labels that there is memory for. The order depends on the rows alone: ro
 bits.
 
 A bias has a part in every row. With a ``bias_scale`` of 1 each step throws it about, and all rows that follow have to
-make up for it: with 0.3 three sweeps over many rows come as near to the least objective as six do.
+make up for it: with 0.3 three sweeps over many rows come as near to the least objective as five do.
 """
 
 from __future__ import annotations
