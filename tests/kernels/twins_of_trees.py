@@ -87,8 +87,9 @@ def searches(draw):
     n_features = draw(st.sampled_from([2, 9, 70]))
     found, n_labels = draw(forests(n_features))
     X = draw(sparse_rows((1, 5), n_features, signed=True))
-    drawn = (draw(st.sampled_from(among)) for among in ([SQUARED_HINGE, LOGISTIC], [1, 2, 50], [0.3, 1.0]))
-    search = beam.Search(*drawn)
+    loss, path_weight = draw(st.sampled_from([SQUARED_HINGE, LOGISTIC])), draw(st.sampled_from([0.3, 1.0]))
+    beams = np.array(draw(st.sampled_from([[1], [2], [50], [3, 1]])))
+    search = beam.Search(loss, arrays.read_only(beams), path_weight)
     first = draw(st.integers(0, X.shape[0]))
     block = first, draw(st.integers(first, X.shape[0]))
     n, k = X.shape[0], draw(st.integers(0, 6))
@@ -111,12 +112,12 @@ def expected_scores(found, search, X, n_features, block, labels, scores, n_label
     best, visits = np.full(scores.shape, 7.0), []
     for i in range(*block):
         x = dense(X, n_features)[i].astype(np.float64)
-        every = np.sort(naive.search(found, x, search.beam, name, n_labels, search.path_weight))[::-1]
+        every = np.sort(naive.search(found, x, search.beams, name, n_labels, search.path_weight))[::-1]
         best[i] = np.append(every, np.full(labels.shape[1], -np.inf))[: labels.shape[1]]
         if labels.shape[1] == 0:
             edges = naive.probability(naive.unpack(found, n_features) @ x + found.bias, name)
             visits += [
-                (i, node) for root in found.roots for _, node in naive.walk(found, edges, search.beam, int(root))
+                (i, node) for root in found.roots for _, node in naive.walk(found, edges, search.beams, int(root))
             ]
     return best, True, sorted(visits)
 
@@ -126,7 +127,7 @@ def read_scores(result, found, search, X, n_features, block, labels, scores, n_l
     own = True
     for i in range(*block):
         x = dense(X, n_features)[i].astype(np.float64)
-        every = naive.search(found, x, search.beam, name, n_labels, search.path_weight)
+        every = naive.search(found, x, search.beams, name, n_labels, search.path_weight)
         present = labels[i] >= 0
         own &= bool(np.allclose(every[labels[i][present]], scores[i][present], atol=1e-4))
         own &= bool((scores[i][~present] == -np.inf).all()) and len(set(labels[i][present])) == present.sum()

@@ -235,13 +235,13 @@ def probability(margin, loss):
     return np.exp(-(np.maximum(0, 1 - margin) ** 2))
 
 
-def search(chunks, x, beam, loss, n_labels, path_weight=1.0):
+def search(chunks, x, beams, loss, n_labels, path_weight=1.0):
     """Scores (n_labels,) of one dense row by beam search, one node at a time."""
     edge_probability = probability(unpack(chunks, x.size) @ x + chunks.bias, loss)
     scores = np.zeros(n_labels)
     reached = np.zeros(n_labels, bool)
     for root in chunks.roots:
-        for p, node in walk(chunks, edge_probability, beam, int(root)):
+        for p, node in walk(chunks, edge_probability, beams, int(root)):
             for edge in range(chunks.first_edge[node], chunks.first_edge[node + 1]):
                 target = int(chunks.target[edge])
                 if target < 0:
@@ -250,9 +250,9 @@ def search(chunks, x, beam, loss, n_labels, path_weight=1.0):
     return np.where(reached, scores, -np.inf)
 
 
-def walk(chunks, edge_probability, beam, root=0):
-    """``(probability of the path, node)`` of every node that the beam reaches."""
-    frontier, reached = [(1.0, root)], []
+def walk(chunks, edge_probability, beams, root=0):
+    """``(probability of the path, node)`` of every node that the beam reaches: the last of ``beams`` goes on."""
+    frontier, reached, depth = [(1.0, root)], [], 0
     while frontier:
         reached += frontier
         below = [
@@ -261,5 +261,6 @@ def walk(chunks, edge_probability, beam, root=0):
             for edge in range(chunks.first_edge[node], chunks.first_edge[node + 1])
             if chunks.target[edge] >= 0
         ]
-        frontier = sorted(below, key=lambda pair: (-pair[0], pair[1]))[:beam]
+        frontier = sorted(below, key=lambda pair: (-pair[0], pair[1]))[: beams[min(depth, len(beams) - 1)]]
+        depth += 1
     return reached

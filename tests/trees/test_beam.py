@@ -36,7 +36,7 @@ def test_search_equals_the_twin(model, rows, beam):
     scores = model.set_params(beam=beam).predict_topk(X[:12], Y.shape[1])
     for i in range(12):
         row = normalize(X[[i]].toarray().astype(np.float64)).ravel()
-        expected = search(model.chunks_, row, beam, model.loss, Y.shape[1], model.path_weight_)
+        expected = search(model.chunks_, row, [beam], model.loss, Y.shape[1], model.path_weight_)
         got = np.full(Y.shape[1], -np.inf)
         present = scores.labels[i] >= 0
         got[scores.labels[i][present]] = scores.scores[i][present]
@@ -72,7 +72,7 @@ def test_wide_nodes_give_many_rows_the_bits_of_one(width, density):
             chunks, sparse.csr_array(X[some].reshape(-1, n_features)), width, SQUARED_HINGE, 10, 1.0, n_jobs=1
         )
         assert_same_bits(few, TopK(*(part[some].reshape(-1, width) for part in together)))
-    expected = search(chunks, X[[0]].toarray().ravel().astype(np.float64), 10, "squared_hinge", width)
+    expected = search(chunks, X[[0]].toarray().ravel().astype(np.float64), [10], "squared_hinge", width)
     np.testing.assert_allclose(together.scores[0], np.sort(expected)[::-1], atol=1e-5)
 
 
@@ -138,6 +138,6 @@ def test_every_form_of_chunk_is_read_back_and_searched(n_children, n_features, d
     model.label_counts_, model.path_weight_ = np.ones(n_children), 1.0
     top = model.predict_topk(X, n_children)
     for i in (0, 100, 299):
-        expected = search(chunks, X[[i]].toarray().ravel().astype(np.float64), 1, "squared_hinge", n_children)
+        expected = search(chunks, X[[i]].toarray().ravel().astype(np.float64), [1], "squared_hinge", n_children)
         np.testing.assert_allclose(top.scores[i], expected[top.labels[i]], atol=1e-5)
         assert_same_bits(model.predict_topk(X[[i]], n_children), type(top)(*(part[i : i + 1] for part in top)))

@@ -45,7 +45,7 @@ def test_every_edge_is_trained_on_the_rows_that_reach_its_node(rows, monkeypatch
             below[node] += [~target] if target < 0 else below[target]
     visits = np.zeros((X.shape[0], chunks.bits.size), bool)
     for i, margins in enumerate(X.toarray() @ weights.T + chunks.bias):
-        visits[i, [node for _, node in walk(chunks, probability(margins, model.loss), 1)]] = negatives == "beam"
+        visits[i, [node for _, node in walk(chunks, probability(margins, model.loss), [1])]] = negatives == "beam"
     assert negatives == "siblings" or (visits & ~np.stack([Yd[:, below[node]].any(axis=1) for node in below], 1)).any()
     for node in range(chunks.bits.size):
         for edge in range(chunks.first_edge[node], chunks.first_edge[node + 1]):

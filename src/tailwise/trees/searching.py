@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 import numpy as np
 from scipy import sparse
 
 from tailwise.base import TopK
-from tailwise.kernels.arrays import frozen
-from tailwise.kernels.sparse.csr import csr_parts
+from tailwise.kernels.arrays import frozen, read_only
+from tailwise.kernels.sparse.csr import csr_parts, spread
 from tailwise.kernels.trees.beam import Search, search_trees
 from tailwise.kernels.trees.chunks import Chunks
 from tailwise.kernels.trees.merging import merge_trees
@@ -22,6 +24,10 @@ _LEAST_VISITORS, _BLOCKS = 256, 48
 """A block of visitors has 256 at least, but there are 48 blocks of all trees if there can be: many workers share them,
 and the more rows a block has, the more share what is read of a node."""
 _SCORES_A_BLOCK = 1 << 25
+_SHARE_ABOVE = 0.7
+"""Of the beam, that visitors keep at a depth where most nodes lead to others alone: the rest of ten nodes leads to a
+twenty-fifth of the nodes that are found. Inside training rows of four data sets with such trees no metric of `Bonsai`
+and `Parabel` fell by more than 0.14 points, and their means by 0.03; with half of the beam P@3 fell by 0.6 on one."""
 
 
 def find_labels(
@@ -40,7 +46,7 @@ def find_labels(
     """
     labels = np.empty((X.shape[0], k), np.int32)
     scores = np.empty((X.shape[0], k), np.float32)
-    rows, search = csr_parts(X), Search(loss, beam, float(path_weight))
+    rows, search = csr_parts(X), Search(loss, read_only(np.array([beam])), float(path_weight))
 
     def search_block(block: tuple[int, int]) -> None:
         found = search_trees(chunks, search, rows, X.shape[1], block, False)
@@ -68,10 +74,11 @@ def find_visitors(
     holds = [tree.labels_of_nodes()[own.nodes] > 0 for own, tree in zip(upper, trees, strict=True)]
     # Read-only as those of a model, so that one compiled search serves both.
     chunks = [frozen(own.chunks) for own in upper]
+    beams = [_beams_by_depth(own, held, min(beam, own.bits.size)) for own, held in zip(chunks, holds, strict=True)]
 
     def visit_block(block: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
         number, first, last = block
-        search = Search(loss, min(beam, trees[number].n_nodes), 1.0, upper[number].above)
+        search = Search(loss, beams[number], 1.0, upper[number].above)
         nodes, _, begin, _ = search_trees(chunks[number], search, rows, X.shape[1], (first, last), True)
         n_nodes = np.diff(begin.reshape(-1, last - first + 1), axis=1)
         visitors = np.repeat(np.tile(np.arange(first, last, dtype=np.int32), len(n_nodes)), n_nodes.ravel())
@@ -92,6 +99,18 @@ def find_visitors(
         pairs = (np.ones(node.size, np.bool_), (node, visitor))
         found.append(sparse.csr_array(pairs, shape=(tree.n_nodes, X.shape[0])))
     return found
+
+
+def _beams_by_depth(chunks: Chunks, holds: np.ndarray, beam: int) -> np.ndarray:
+    """How many nodes a row keeps at each depth, (n_depths,): fewer where most lead to others alone."""
+    level, found = chunks.roots, []
+    while level.size:
+        _, edges = spread(chunks.first_edge[level], np.diff(chunks.first_edge)[level])
+        level = chunks.target[edges]
+        level = level[level >= 0]
+        if level.size:
+            found.append(beam if holds[level].mean() > 0.5 else ceil(_SHARE_ABOVE * beam))
+    return read_only(np.array(found or [beam]))
 
 
 def _rows_at_once(chunks: Chunks, beam: int, most: int) -> int:

@@ -22,8 +22,8 @@ class Search(NamedTuple):
 
     loss: int
     """of the edges, ``SQUARED_HINGE`` or ``LOGISTIC``"""
-    beam: int
-    """nodes that a row keeps at each depth"""
+    beams: np.ndarray
+    """(n,) int64: nodes that a row keeps at each depth below the root; the last one serves all that are deeper"""
     path_weight: float
     above: np.ndarray = NO_LEVELS
     """(n_edges,) int8 where nodes have whole levels of edges: which one before it leads to an edge, or -1.
@@ -34,9 +34,9 @@ class Search(NamedTuple):
 def search_trees(chunks, search, X, n_features, block, visiting):
     """What a beam finds in each tree for rows ``block[0]:block[1]``: labels or, if ``visiting``, nodes.
 
-    At each depth of a tree a row keeps its ``search.beam`` most probable nodes (ties: the lower node). A label that no
-    beam reaches has probability 0 in that tree. All inputs may be read-only. A row's result does not depend on the
-    others.
+    At each depth of a tree a row keeps its most probable nodes, as many as ``search.beams`` has (ties: the lower node).
+    A label that no beam reaches has probability 0 in that tree. All inputs may be read-only. A row's result does not
+    depend on the others.
 
     Returns ``(found, logs, begin, levels of the first tree)``: labels with their log-probabilities, or the nodes that
     the rows have come to, int32, level by level of tree after tree and there row by row; and where each row's begin
@@ -61,7 +61,7 @@ def search_trees(chunks, search, X, n_features, block, visiting):
     met, met_logs, begin = empty(1024, np.int32), empty(1024, np.float32), empty(1024, np.int32)
     n_met = n_levels = n_first = 0
     for tree in range(chunks.roots.shape[0]):
-        width = 1
+        width, before = 1, n_levels
         frontier, logs = _start_beam(n_rows, chunks.roots[tree], np.float32(0))
         while width > 0:
             n_pairs = n_rows * width
@@ -82,7 +82,7 @@ def search_trees(chunks, search, X, n_features, block, visiting):
                     continue
                 own = part(rows, 0, n)
                 score_node(chunks, search.loss, X, node, own, starts, below, found, full, total, table, tile)
-            next_width = inner if inner < search.beam else search.beam
+            next_width = min(inner, search.beams[min(n_levels - before, search.beams.shape[0] - 1)])
             next_frontier, next_logs = _start_beam(n_rows * next_width, np.int32(-1), np.float32(-np.inf))
             place = n_levels * (n_rows + 1)
             met, met_logs = grown(met, n_met, n_met + size + n_pairs), grown(met_logs, n_met, n_met + size)
