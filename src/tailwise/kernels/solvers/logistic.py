@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.arrays import empty, grown, prefetch, prefetch_row, zeros
+from tailwise.kernels.arrays import empty, part, prefetch, prefetch_row, zeros
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, add_lanes, dot_lanes, logistic_lanes, sigmoid_lanes, zero_lanes
+from tailwise.kernels.solvers.taking import LEAST, take_lanes
 
 _START_LENGTH = 10.0
 _IGNORED = 0.1
@@ -44,6 +45,7 @@ def solve_logistic(rows, labels, options):
     costs = zeros(n_rows * LANES, np.float32)
     logits = zeros(n_rows * LANES, np.float32)
     sums = _sum_rows(rows)
+    least = max(LEAST, np.float32(options.prune))
     used = 0
     for first in range(0, n_labels, LANES):
         in_use = min(LANES, n_labels - first)
@@ -60,16 +62,10 @@ def solve_logistic(rows, labels, options):
             if not _sweep(rows, order, weights, biases, costs, logits, at_work, options):
                 break
         _polish(rows, in_use, centres, weights, biases, costs, logits, options)
-        features = grown(features, used, used + in_use * n_features)
-        values = grown(values, used, used + in_use * n_features)
         for lane in range(in_use):
-            begin[first + lane], bias[first + lane] = used, biases[lane]
-            for feature in range(n_features):
-                weight = weights[np.uint64(feature * LANES + lane)]
-                if abs(weight) >= options.prune and weight != 0:
-                    features[used], values[used] = feature, weight
-                    used += 1
-            count[first + lane] = used - begin[first + lane]
+            bias[first + lane] = biases[lane]
+        at = part(begin, first, first + in_use), part(count, first, first + in_use)
+        features, values, used = take_lanes(weights, in_use, least, features, values, used, *at)
     return begin, count, features, values, bias
 
 
