@@ -26,7 +26,7 @@ and the more rows a block has, the more share what is read of a node."""
 _SCORES_A_BLOCK = 1 << 25
 _SHARE_ABOVE = 0.7
 """Of the beam, that visitors keep at a depth where most nodes lead to others alone: the rest of ten nodes leads to a
-twenty-fifth of the nodes that are found. Inside training rows of four data sets with such trees no metric of `Bonsai`
+twenty-fifth of the nodes that are found. Inside training rows of three data sets with such trees no metric of `Bonsai`
 and `Parabel` fell by more than 0.14 points, and their means by 0.03; with half of the beam P@3 fell by 0.6 on one."""
 
 
