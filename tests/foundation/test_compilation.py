@@ -52,7 +52,15 @@ def package(tmp_path):
     """A copy of what the kernels in use are made of."""
     folder = tmp_path / "installed" / "tailwise"
     (folder / "kernels").mkdir(parents=True)
-    for name in ("__init__", "lazy", "kernels/__init__", "kernels/compilation", "kernels/cache", "kernels/random"):
+    for name in (
+        "__init__",
+        "lazy",
+        "kernels/__init__",
+        "kernels/compilation",
+        "kernels/cache",
+        "kernels/lowering",
+        "kernels/random",
+    ):
         shutil.copy(PACKAGE / f"{name}.py", folder / f"{name}.py")
     return folder
 

@@ -15,6 +15,7 @@ from numba.core.imputils import impl_ret_borrowed, impl_ret_new_ref
 from numba.extending import intrinsic
 
 from tailwise.kernels.compilation import njit
+from tailwise.kernels.lowering import made_of, member
 
 _PAGE = mmap.PAGESIZE
 _PAGES_A_CALL = 32
@@ -65,29 +66,38 @@ def zeros(typing_context, shape, dtype):
 def _allocation(shape, dtype, zero):
     # Here, for only compiling needs it: it takes a tenth of a second to import.
     from numba.core.typing.npydecl import parse_dtype
-    from numba.np.arrayobj import make_array
+    from numba.np.numpy_support import as_dtype
 
     n_sizes = shape.count if isinstance(shape, types.BaseTuple) else 1
     array = types.Array(parse_dtype(dtype), n_sizes, "C")
 
     def generate(context, builder, signature, arguments):
-        own = make_array(array)(context, builder)
         sizes = cgutils.unpack_tuple(builder, arguments[0]) if n_sizes > 1 else [arguments[0]]
         n_items = sizes[0]
-        strides = [context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(array.dtype)))]
+        strides = [context.get_constant(types.intp, as_dtype(array.dtype).itemsize)]
         for size in sizes[:0:-1]:
             strides.insert(0, builder.mul(strides[0], size))
             n_items = builder.mul(n_items, size)
         n_bytes = builder.mul(n_items, strides[-1])
         align = context.get_constant(types.uint32, context.get_preferred_array_alignment(array.dtype))
-        own.meminfo = context.nrt.meminfo_alloc_aligned(builder, n_bytes, align)
-        own.data = builder.bitcast(context.nrt.meminfo_data(builder, own.meminfo), own.data.type)
-        own.nitems, own.itemsize, own.parent = n_items, strides[-1], cgutils.get_null_value(own.parent.type)
-        own.shape, own.strides = cgutils.pack_array(builder, sizes), cgutils.pack_array(builder, strides)
-        _ask_for_large_pages(builder, own.data, n_bytes)
+        meminfo = context.nrt.meminfo_alloc_aligned(builder, n_bytes, align)
+        data = context.nrt.meminfo_data(builder, meminfo)
+        _ask_for_large_pages(builder, data, n_bytes)
         if zero:
-            cgutils.memset(builder, own.data, n_bytes, 0)
-        return impl_ret_new_ref(context, builder, array, own._getvalue())
+            cgutils.memset(builder, data, n_bytes, 0)
+        own = made_of(
+            context,
+            builder,
+            array,
+            meminfo=meminfo,
+            parent=cgutils.get_null_value(context.get_value_type(types.pyobject)),
+            nitems=n_items,
+            itemsize=strides[-1],
+            data=builder.bitcast(data, context.get_value_type(types.CPointer(array.dtype))),
+            shape=cgutils.pack_array(builder, sizes),
+            strides=cgutils.pack_array(builder, strides),
+        )
+        return impl_ret_new_ref(context, builder, array, own)
 
     return array(types.UniTuple(types.intp, n_sizes) if n_sizes > 1 else types.intp, dtype), generate
 
@@ -127,16 +137,12 @@ def part(typing_context, array, start, stop):
     """
 
     def generate(context, builder, signature, arguments):
-        from numba.np.arrayobj import make_array
-
-        whole = make_array(signature.args[0])(context, builder, arguments[0])
-        size = builder.sub(arguments[2], arguments[1])
-        own = make_array(signature.args[0])(context, builder)
-        own.data = builder.gep(whole.data, [arguments[1]])
-        own.nitems, own.shape = size, cgutils.pack_array(builder, [size])
-        for name in ("meminfo", "parent", "itemsize", "strides"):
-            setattr(own, name, getattr(whole, name))
-        return impl_ret_borrowed(context, builder, signature.return_type, own._getvalue())
+        whole, start, stop = arguments
+        size = builder.sub(stop, start)
+        data = builder.gep(member(context, builder, array, whole, "data"), [start])
+        changed = {"data": data, "nitems": size, "shape": cgutils.pack_array(builder, [size])}
+        own = made_of(context, builder, array, whole, **changed)
+        return impl_ret_borrowed(context, builder, array, own)
 
     return array(array, types.int64, types.int64), generate
 
@@ -146,10 +152,7 @@ def prefetch(typing_context, array, place):
     """Ask for ``array[place]`` (1-D, contiguous) from memory and go on; it may lie outside of the array."""
 
     def generate(context, builder, signature, arguments):
-        # Here, for only compiling needs it: it takes a tenth of a second to import.
-        from numba.np.arrayobj import make_array
-
-        data = make_array(signature.args[0])(context, builder, arguments[0]).data
+        data = member(context, builder, array, arguments[0], "data")
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
         function = builder.module.declare_intrinsic(
@@ -161,7 +164,7 @@ def prefetch(typing_context, array, place):
     return types.none(array, types.uint64), generate
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def prefetch_row(indices, data, start, stop):
     """Have the first lines of a row come from memory; what follows comes by itself."""
     for a in range(start, min(start + _LINES * _A_LINE, stop), _A_LINE):

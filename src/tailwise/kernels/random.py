@@ -35,7 +35,7 @@ def shuffle_state(seed):
     return np.uint64(seed * 2 + _FIRST_SHUFFLE)
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def shuffle(order, size, state):
     """Shuffle ``order[:size]`` in place (Fisher and Yates, xorshift64); returns the next ``state``, uint64.
 

@@ -13,6 +13,7 @@ from numba.extending import intrinsic
 
 from tailwise.kernels.arrays import part, zeros
 from tailwise.kernels.compilation import njit
+from tailwise.kernels.lowering import member
 
 LANES = 16
 HALF_LANES = 2 * LANES
@@ -408,7 +409,7 @@ def _vectors(context, builder, signature, arguments, position):
 
 
 def _pointer(context, builder, signature, arguments, position):
-    return context.make_array(signature.args[position])(context, builder, arguments[position]).data
+    return member(context, builder, signature.args[position], arguments[position], "data")
 
 
 def _lanes_of(builder, weights, indices, at, width=LANES):

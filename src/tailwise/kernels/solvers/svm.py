@@ -151,7 +151,7 @@ def solve_svm(rows, labels, start, unsoft, options):
                 _admit(rows, lanes, lane, sets, scores, labels.negative_costs[lanes.label[lane]], room)
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _scan(rows, lanes, scores):
     """The scores of all rows by all lanes, into ``scores`` (n_rows, n_lanes)."""
     if lanes.weights.shape[0] == 1:
@@ -168,7 +168,7 @@ def _scan(rows, lanes, scores):
         dot_lanes(lanes.side_by_side, rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1], here)
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _put_side_by_side(lanes):
     for feature in range(lanes.weights.shape[1]):
         for lane in range(LANES):
@@ -196,7 +196,7 @@ def _roomier(sets, sizes, capacity):
     return new
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _take(lanes, lane, prune, features, values, used):
     at = used
     weights = lanes.weights[lane]
@@ -346,7 +346,7 @@ def _start(rows, labels, label, lanes, lane, sets):
     lanes.size[lane] = size
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _settle(rows, lanes, lane, sets, cost):
     """After a descent negatives with α = 0 leave the set, and the others cost what they should."""
     kept = 0
@@ -369,12 +369,12 @@ def _room_for(size):
     return _NEWCOMERS + 2 * size
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _bin_of(violation):
     return min(np.int64(violation * 128), _BINS - 1)
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _lowest_bin(counts, room):
     """The bin from which violators are admitted, so that they are ``room`` or more, if so many are; and how many."""
     total, lowest = 0, _BINS

@@ -29,7 +29,7 @@ class WorkingSet(NamedTuple):
     """float32"""
 
 
-@njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True, fastmath=_FAST)
 def _dot(weights, indices, data, start, stop):
     total = np.float32(0)
     for a in range(np.uint64(start), np.uint64(stop)):
@@ -37,13 +37,13 @@ def _dot(weights, indices, data, start, stop):
     return total
 
 
-@njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True, fastmath=_FAST)
 def _add(weights, indices, data, start, stop, step):
     for a in range(np.uint64(start), np.uint64(stop)):
         weights[np.uint64(indices[a])] += step * data[a]
 
 
-@njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True, fastmath=_FAST)
 def _add_soft(weights, unsoft, l1, indices, data, start, stop, step):
     for a in range(np.uint64(start), np.uint64(stop)):
         feature = np.uint64(indices[a])
@@ -97,7 +97,7 @@ def descend(rows, own, weights, unsoft, bias, effort, options):
     return bias, error
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def sum_support(rows, own, total):
     """``total = Σ α_i z_i x_i`` over a :class:`WorkingSet`; writes ``total`` (n_features,)."""
     for feature in range(total.shape[0]):
@@ -111,7 +111,7 @@ def sum_support(rows, own, total):
             _add(total, rows.indices, rows.data, rows.indptr[row], rows.indptr[row + 1], step)
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _sweep(rows, starts, own, order, last, weights, unsoft, options, bars):
     """Visit ``order[:last]`` once, those that shrink put behind the others.
 

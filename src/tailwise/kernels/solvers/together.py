@@ -93,7 +93,7 @@ def solve_svm_together(rows, starts, labels, above, options, at_once):
     return begin, count, features, values, bias, first_support, n_support, positions, signed
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _fill(array, value):
     for n in range(array.shape[0]):
         array[n] = value
@@ -105,7 +105,7 @@ def _of(array, group, n):
     return part(array, group * n * LANES, (group + 1) * n * LANES)
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _set_costs(rows, labels, first, in_use, halves):
     """``z / 2C`` of every row and lane."""
     for row in range(rows.squares.shape[0]):
@@ -117,7 +117,7 @@ def _set_costs(rows, labels, first, in_use, halves):
             halves[np.int64(labels.positions[a]) * LANES + lane] = np.float32(0.5) / labels.positive_costs[a]
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _leave_rows_out(halves, lane, above):
     """A lane without the rows that do not carry the label of another."""
     for row in range(halves.shape[0] // LANES):
@@ -174,7 +174,7 @@ def _descend(rows, starts, in_use, weights, biases, halves, alphas, options):
             return
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _any(at_work):
     n_working = 0
     for lane in range(at_work.shape[0]):
@@ -182,7 +182,7 @@ def _any(at_work):
     return n_working > 0
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _rows_of_runs(runs, length, n_rows, order):
     """Into ``order`` the rows of one run of ``length`` after the other, ascending within a run."""
     n = 0
@@ -208,7 +208,7 @@ def _ends_of_blocks(rows, length):
     return ends
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _visit(rows, starts, order, weights, biases, halves_and_alphas, at_work, extremes, options, least):
     """One coordinate after the other in ``order``, for sixteen labels; gradients off by ``least`` move nothing."""
     halves, alphas = halves_and_alphas

@@ -33,7 +33,7 @@ def _floor_of(total, touched, keep):
     return high
 
 
-@njit(nogil=True, cache=True, boundscheck=False, fastmath={"contract", "nsz"})
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True, fastmath={"contract", "nsz"})
 def _add_row(X, row, total, seen, touched, n):
     """Add a row of X to ``total``; returns how many features were touched, the new ones noted in ``touched``.
 

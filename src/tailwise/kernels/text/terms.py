@@ -38,7 +38,7 @@ def _finish(state):
     return state if state != 0 else np.uint64(1)
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _slot(keys, key):
     """Where ``key`` is in the open-addressing table ``keys`` (its size a power of two), or the empty slot for it."""
     mask = np.uint64(keys.size - 1)

@@ -62,7 +62,7 @@ def weigh_rows(columns, places, shares, frequency, idf, seen, sums, indptr, indi
     return n
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _mark(marks, column):
     """Set the bit of a column, and of its word of bits another."""
     words, groups = marks
@@ -71,7 +71,7 @@ def _mark(marks, column):
     groups[word >> np.uint64(6)] |= one << (word & np.uint64(63))
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _take_marked(marks, indices, n):
     """Write the marked columns, ascending, from ``n`` on, and clear the marks; returns where they end.
 

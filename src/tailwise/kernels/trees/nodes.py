@@ -88,12 +88,12 @@ def gather_node(X, below, span, edges, visitors, scratch):
     return rows, (indptr, indices, data, squares, part(features, 0, n_features), weights), labels
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _mark(words, bit):
     words[np.uint64(bit) >> np.uint64(6)] |= np.uint64(1) << (np.uint64(bit) & np.uint64(63))
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def _take_marked(words, n_words, taken, n):
     """Write the bits that are set, ascending, from ``n`` on, and clear them; returns their end."""
     one = np.uint64(1)
@@ -136,7 +136,7 @@ def _find_carriers(below, edges, rows, place, came):
     return indptr, part(positions, 0, n), part(costs, 0, n), negative_costs
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
 def copy_rows(X, rows, local, indptr, indices, data, squares, features):
     """Copy ``rows`` of X to where ``indptr`` says, their features numbered as they come; returns how many these are.
 
