@@ -169,7 +169,9 @@ class _Whole(JITCodeLibrary):
         ll_module.data_layout = self._codegen._data_layout
         passes = binding.create_new_module_pass_manager()
         passes.add_sroa_pass()
+        passes.add_simplify_cfg_pass()
         passes.add_instruction_combine_pass()
+        passes.add_loop_rotate_pass()
         passes.add_simplify_cfg_pass()
         passes.run(ll_module, self._codegen._pass_builder())
         if ll_module.name == _PYTHON_WRAPPER:
