@@ -24,7 +24,7 @@ from numba.core.untyped_passes import InlineClosureLikes
 from tailwise.kernels.cache import KernelCache
 from tailwise.kernels.lowering import ShortLowering
 
-_KNOWN = {}
+_KNOWN: dict = {}
 """What an operation on given types is: kernels have most of them in common."""
 _PYTHON_WRAPPER, _C_WRAPPER = "wrapper", "cfunc_wrapper"
 _ENVIRONMENT = "_ZN08NumbaEnv"
