@@ -24,6 +24,8 @@ from numba.core.untyped_passes import InlineClosureLikes
 from tailwise.kernels.cache import KernelCache
 from tailwise.kernels.lowering import ShortLowering
 
+_KNOWN: dict = {}
+"""What an operation on given types is: kernels have most of them in common."""
 _PYTHON_WRAPPER, _C_WRAPPER = "wrapper", "cfunc_wrapper"
 _ENVIRONMENT = "_ZN08NumbaEnv"
 
@@ -161,14 +163,22 @@ class _Whole(JITCodeLibrary):
     def _optimize_functions(self, ll_module):
         """Tidy up what was translated. Numba optimises each function here: most of that is done again with its callers.
 
-        It takes a third of the time, and no more instructions come to where all is optimised.
+        It takes a third of the time. What hands arguments over from Python stays as it is then: that is half of the
+        instructions of some kernels, which run once a call.
         """
         ll_module.data_layout = self._codegen._data_layout
         passes = binding.create_new_module_pass_manager()
         passes.add_sroa_pass()
+        passes.add_simplify_cfg_pass()
         passes.add_instruction_combine_pass()
+        passes.add_loop_rotate_pass()
         passes.add_simplify_cfg_pass()
         passes.run(ll_module, self._codegen._pass_builder())
+        if ll_module.name == _PYTHON_WRAPPER:
+            for function in ll_module.functions:
+                if not function.is_declaration:
+                    for attribute in ("noinline", "optnone"):
+                        function.add_function_attribute(attribute)
 
 
 class _Part(_Whole):
@@ -233,14 +243,14 @@ def _in_parts(codegen):
 @contextmanager
 def _remembering(typing_context):
     """Have an operation on given types looked up once: numba asks every candidate, for each line and more than once."""
-    look_up, known = typing_context.resolve_function_type, {}
+    look_up = typing_context.resolve_function_type
 
     def resolve(function, args, kws):
         if kws or not isinstance(function, types.Function):
             return look_up(function, args, kws)
-        if (function, args) not in known:
-            known[function, args] = look_up(function, args, kws)
-        return known[function, args]
+        if (function, args) not in _KNOWN:
+            _KNOWN[function, args] = look_up(function, args, kws)
+        return _KNOWN[function, args]
 
     typing_context.resolve_function_type = resolve
     try:
