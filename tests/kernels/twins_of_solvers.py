@@ -22,6 +22,7 @@ from tailwise.kernels.solvers import (
     penalty,
     resuming,
     resuming_together,
+    solve,
     svm,
     sweeps,
     taking,
@@ -38,6 +39,7 @@ from tailwise.kernels.solvers.problems import (
     Standing,
     Start,
     Support,
+    Weights,
     has_start,
     pack_rows,
 )
@@ -173,8 +175,24 @@ def with_fresh_rows(draw, problem):
     rows, labels, state, options = draw(problem)
     n_rows, n_labels = rows.squares.size, labels.indptr.size - 1
     several = frozen(Several(*(np.array(ends) for ends in ([0, n_rows], [0, n_labels], [0], [rows.features.size]))))
-    is_fresh = draw(generators()).random(n_rows) < 0.3
-    return rows, read_only(rows.indptr[:-1]), several, labels, state.support, read_only(is_fresh), options
+    marks = draw(generators()).random((2, n_rows)) < 0.3
+    began = weights_of(rows, labels, state.support, options) if draw(st.booleans()) else solve._NO_WEIGHTS
+    return rows, read_only(rows.indptr[:-1]), several, labels, state.support, frozen(began), read_only(marks), options
+
+
+def weights_of(rows, labels, support, options):
+    """What support vectors make that are on the side of their rows."""
+    parts, bias = [], []
+    for label, (X, z, _) in enumerate(each_label(rows, labels)):
+        own = slice(*support.indptr[label : label + 2])
+        alpha = np.zeros(z.size)
+        alpha[support.positions[own]] = support.values[own]
+        alpha[alpha * z < 0] = 0
+        parts.append(alpha @ X)
+        bias.append(options.bias_centre + options.bias_scale**2 * alpha.sum())
+    found = sparse.csr_array(np.array(parts, np.float32))
+    indptr, features = found.indptr.astype(np.int64), found.indices.astype(np.int32)
+    return Weights(indptr, features, found.data, np.array(bias, np.float32))
 
 
 @st.composite

@@ -12,7 +12,7 @@ from strategies import generators, sparse_rows
 from tailwise.kernels import arrays, bits
 from tailwise.kernels.solvers.problems import LOGISTIC, SQUARED_HINGE, Weights, pack_rows
 from tailwise.kernels.sparse.csr import Csr, csr_parts
-from tailwise.kernels.trees import beam, chunks, clustering, halving, merging, nodes, repacking, unpacking
+from tailwise.kernels.trees import beam, chunks, clustering, halving, layout, merging, nodes, repacking, unpacking
 from tailwise.kernels.trees.clustering import Centroids
 from tree_strategies import forests, gathered, solved_children
 
@@ -64,6 +64,66 @@ def read_children(result, scale, features, runs, weights, children):
     indptr, found, values = result
     assert values.all(), "what is not there is not told"
     return dense(Csr(indptr, found, values), int(features.max(initial=0)) + 1)
+
+
+def nodes_of(chunk, n):
+    """Chunks of ``n`` nodes that are all the same."""
+    sizes = {"edge": chunk.scale, "word": chunk.words, "bucket": chunk.directory, "feature": chunk.features}
+    sizes |= {"run": chunk.runs, "weight": chunk.weights}
+    starts = {f"first_{name}": np.arange(n + 1) * array.size for name, array in sizes.items()}
+    starts["first_edge"] = starts["first_edge"].astype(np.int32)
+    tiled = {name: np.tile(getattr(chunk, name), n) for name in chunk._fields if name != "bits"}
+    edges = np.zeros(n * chunk.scale.size, np.int32)
+    return arrays.frozen(
+        layout.Chunks(
+            roots=np.zeros(1, np.int32),
+            target=edges,
+            bias=edges.astype(np.float32),
+            bits=np.full(n, chunk.bits, np.uint8),
+            **starts,
+            **tiled,
+        )
+    )
+
+
+@st.composite
+def packed_edges(draw):
+    """Nodes, of which some have their edges asked for, in any order, and new edges between them."""
+    solved, scratch = draw(st.one_of(solved_children(), solved_children((257, 260))))
+    packed = nodes_of(chunks.pack_chunk(solved, scratch), 3)
+    n = packed.bias.size // 3
+    own = [-1, *draw(st.permutations(range(n)))[: draw(st.integers(0, n))], -1, *range(2 * n, 3 * n), -1]
+    return packed, arrays.read_only(np.array(own, np.int64))
+
+
+def read_edges(result, packed, edges):
+    return dense(Csr(*result), naive.most_features(packed))
+
+
+@st.composite
+def changed_nodes(draw):
+    """A node that changes, one that does not and the first again, for as many features as before or more."""
+    chunk, number, changed, children, scratch = draw(changed_node())
+    n, n_other, stays = number.size, children.size, np.arange(number.size)
+    first_number, first_solved = np.array([0, n, 2 * n, 3 * n]), np.array([0, n_other, n_other, 2 * n_other])
+    indptr = np.append(changed.indptr, changed.indptr[-1] + changed.indptr[1:])
+    twice = Weights(indptr, *(np.tile(own, 2) for own in changed[1:4]))
+    wide = np.zeros((2, scratch.shape[1] + draw(st.sampled_from([0, 100]))), np.int64)
+    numbers = np.concatenate([number, stays, number])
+    rest = (first_number, numbers, first_solved, arrays.frozen(twice), np.tile(children, 2))
+    return nodes_of(chunk, 2), np.array([0, 1, 0]), *rest, wide
+
+
+def read_nodes(result, *arguments):
+    starts, bits, scale, words, ranks, directory, features, runs, weights = result
+    scratch = arguments[-1]
+    assert not scratch.any()
+    found = []
+    for node in range(bits.size):
+        edge, word, bucket, feature, run, weight = (slice(*own[node : node + 2]) for own in starts)
+        lists = words[word], ranks[word], directory[bucket], features[feature], runs[run], weights[weight]
+        found.append(naive.unpack_chunk(layout.Chunk(scale[edge], bits[node], *lists), scratch.shape[1]))
+    return np.concatenate(found)
 
 
 @st.composite
@@ -244,6 +304,8 @@ TWINS = {
         seen=lambda chunk, *arguments: read_chunk(chunk, arguments[2], arguments[4]),
         rtol=1e-6,
     ),
+    repacking.repack_nodes: Twin(naive.repack_nodes, changed_nodes(), writes=(7,), seen=read_nodes, rtol=1e-6),
+    unpacking.unpack_edges: Twin(naive.unpack_edges, packed_edges(), seen=read_edges, rtol=1e-6),
     unpacking.unpack_chunk: Twin(naive.unpack_children, packed_children(), seen=read_children, rtol=1e-6),
     nodes.gather_node: Twin(naive.gather_node, gathered(), writes=(5,), seen=read_node, rtol=1e-5, atol=1e-6),
     nodes.copy_rows: Twin(naive.copy_rows, chosen_rows(), writes=(2, 4, 5, 6, 7), seen=read_rows, rtol=1e-6),

@@ -3,6 +3,7 @@
 import numpy as np
 from naive.sparse import dense
 
+from tailwise.kernels.solvers.problems import Weights
 from tailwise.kernels.sparse.csr import Csr
 from tailwise.kernels.trees.chunks import Chunk
 
@@ -85,6 +86,8 @@ def weights_at(place, scale, runs, weights):
 def place_of(chunk, feature):
     """Where a feature is among the chunk's: by counting bits, or in the bucket of its hash."""
     if chunk.bits == 255:
+        if feature >= 64 * chunk.words.size:
+            return None
         word, bit = int(chunk.words[feature // 64]), feature % 64
         return int(chunk.ranks[feature // 64]) + (word & (1 << bit) - 1).bit_count() if word >> bit & 1 else None
     bucket = hash_feature(feature) >> 32 - int(chunk.bits)
@@ -166,6 +169,29 @@ def repack_chunk(chunk, number, solved, children, scratch):
     weights[number[number >= 0]] = unpack_chunk(chunk, scratch.shape[1])[number >= 0]
     weights[children] = rounded_weights(solved, scratch)
     return weights
+
+
+def repack_nodes(chunks, nodes, first_number, number, first_solved, solved, children, scratch):
+    """The same of several nodes, those of one after those of the other."""
+    found = []
+    for n, node in enumerate(nodes):
+        own, changed = slice(*first_number[n : n + 2]), slice(*first_solved[n : n + 2])
+        indptr = solved.indptr[first_solved[n] : first_solved[n + 1] + 1]
+        entries = slice(indptr[0], indptr[-1])
+        part = Weights(indptr - indptr[0], solved.features[entries], solved.values[entries], solved.bias[changed])
+        found.append(repack_chunk(chunk_of(chunks, node), number[own], part, children[changed], scratch))
+    return np.concatenate(found)
+
+
+def most_features(chunks):
+    """So many features, at least, have weights."""
+    return 1 + max(64 * chunks.words.size, int(chunks.features.max(initial=0)))
+
+
+def unpack_edges(chunks, edges):
+    """Dense weights of ``edges``, of which -1 has none."""
+    weights = unpack(chunks, most_features(chunks))
+    return np.where(edges[:, None] >= 0, weights[edges], 0)
 
 
 def gather_node(X, below, span, edges, visitors, scratch):

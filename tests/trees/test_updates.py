@@ -134,8 +134,8 @@ def test_known_rows_are_visited_once_after_new_ones(make, monkeypatch):
     go_on = tree_model.go_on_together
 
     def watched(*problems):
-        *_, is_fresh, options = problems
-        sweeps.append((options.max_sweeps, is_fresh.sum()))
+        *_, marks, options = problems
+        sweeps.append((options.max_sweeps, marks[0].sum()))
         return go_on(*problems)
 
     monkeypatch.setattr(tree_model, "go_on_together", watched)
@@ -144,7 +144,7 @@ def test_known_rows_are_visited_once_after_new_ones(make, monkeypatch):
         model = make(n_trees=1, max_leaf=4, random_state=0).fit(X[:200], Y[:200])
         model.update(X[200 : 200 + n_new], Y[200 : 200 + n_new], known=(X[:200], Y[:200]))
         assert {number for number, _ in sweeps} == {expected}
-        assert max(fresh for _, fresh in sweeps) == n_new, "the root sees all new rows"
+        assert max(fresh for _, fresh in sweeps) >= n_new, "the root sees all new rows"
 
 
 def test_nodes_without_a_change_keep_their_bytes_when_features_come():

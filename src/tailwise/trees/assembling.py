@@ -9,7 +9,7 @@ from tailwise.kernels.solvers.problems import Support, Weights
 from tailwise.kernels.trees.chunks import Chunks
 from tailwise.parallel import map_shards
 from tailwise.trees.blocks import Block, Part, Run, runs_of_neighbours, size_of
-from tailwise.trees.packing import Changed, Copied, Trained, by_nodes, join_trees, pack_nodes
+from tailwise.trees.packing import Trained, by_nodes, join_trees, pack_nodes
 from tailwise.trees.problems import Planted
 from tailwise.trees.visiting import Upper, is_one_node, upper_levels, upper_nodes
 
@@ -90,14 +90,12 @@ class Assembly:
         planted = self._planted[block.tree]
         if not self.is_leaf[block.tree][block.nodes[0]]:
             return [self._pack_node(block.tree, part, own) for part, own in zip(parts, found, strict=True)]
-        solved = {part.node: (part.edges, own) for part, own in zip(parts, found, strict=True)}
-
-        def classifiers(node: int) -> list[Trained] | Copied | Changed:
-            own = solved.get(node)
-            packed = planted.packed(node, own, self._n_features)
-            return packed or [*([own] if own else []), *planted.staying(node)]
-
-        chunks = pack_nodes(planted.tree, map(classifiers, block.nodes.tolist()), self._n_features)
+        solved = [(part.edges, own) for part, own in zip(parts, found, strict=True)]
+        chunks = planted.repacked(block.nodes, solved, self._n_features)
+        if chunks is None:
+            of_node = {part.node: [own] for part, own in zip(parts, solved, strict=True)}
+            nodes = (of_node.get(node, []) + planted.staying(node) for node in block.nodes.tolist())
+            chunks = pack_nodes(planted.tree, nodes, self._n_features)
         return chunks, None if self._duals is None else _end_to_end([own.support for own in found])
 
     def _pack_node(self, tree: int, part: Part, weights: Weights) -> tuple[Chunks, Support | None] | Weights:

@@ -21,6 +21,9 @@ from tailwise.trees.structure import LabelTree
 
 _BLOCKS = 128
 """So many blocks, about, would cost the same."""
+_FEW_BLOCKS, _LEAST_COST = 16, float(1 << 18)
+"""Where edges go on, which costs little, a block costs 2^18 visits of a row at least, unless there are 16 or fewer:
+what each prepares was a tenth of an update."""
 _LAST = 0.25
 """The last quarter of the cost is in smaller and smaller blocks, to a quarter of the others: nobody waits long for the
 very last."""
@@ -164,14 +167,15 @@ def _groups(n_edges: Any) -> Any:
     return -(-n_edges // LANES)
 
 
-def cut_parts(trees: list[Block], is_leaf: list[np.ndarray], least_edges: int) -> list[Block]:
+def cut_parts(trees: list[Block], is_leaf: list[np.ndarray], least_edges: int, *, go_on: bool = False) -> list[Block]:
     """Blocks of about the same cost, and smaller ones: the same for every number of threads.
 
     ``trees`` has all parts of each tree. Nodes of labels are together in runs of neighbours, which can be packed at
-    once. Other nodes may be cut.
+    once. Other nodes may be cut. There are fewer blocks where edges ``go_on``.
     """
     left = total = sum(float(parts.costs.sum()) for parts in trees)
-    limit = total / _BLOCKS
+    n_blocks = min(_BLOCKS, max(_FEW_BLOCKS, int(total / _LEAST_COST))) if go_on else _BLOCKS
+    limit = total / n_blocks
     blocks: list[Block] = []
     for parts in trees:
         leaf = is_leaf[parts.tree][parts.nodes]
@@ -181,7 +185,7 @@ def cut_parts(trees: list[Block], is_leaf: list[np.ndarray], least_edges: int) -
         for part, (joins, cost) in enumerate(zip([False, *together.tolist()], parts.costs.tolist(), strict=False)):
             if not joins or filled >= enough:
                 begins.append(part)
-                filled, enough = 0.0, min(limit, max(_LAST * limit, left / (_LAST * _BLOCKS)))
+                filled, enough = 0.0, min(limit, max(_LAST * limit, left / (_LAST * n_blocks)))
             filled += cost
             left -= cost
         for first, last in pairwise([*begins, parts.nodes.size]):

@@ -18,6 +18,10 @@ class GoingOn(NamedTuple):
     """(n_edges,) int64: the edge of ``dual`` that it was; -1 for a new one"""
     is_fresh: np.ndarray
     """(n_rows,) bool: the rows that are new, or in the place of another"""
+    bias: float
+    """of a new edge"""
+    restores: bool
+    """whether weights are made of support vectors, rather than begin as they were stored"""
 
     def stood(self, edges: np.ndarray) -> Support:
         """Where the duals of ``edges`` stood, by numbers of rows."""

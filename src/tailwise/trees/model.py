@@ -13,7 +13,7 @@ from tailwise.base import TopK, XMCModel
 from tailwise.changes import Change, check_solved_rows, labels_to_solve, solved_rows
 from tailwise.dual_state import DualState, DualStore, check_dual
 from tailwise.explanation import Explanation, Part, margin_explanation, not_ranked
-from tailwise.kernels.arrays import frozen
+from tailwise.kernels.arrays import frozen, read_only
 from tailwise.kernels.solvers.problems import (
     LOGISTIC,
     SQUARED_HINGE,
@@ -183,7 +183,10 @@ class LabelTreeModel(XMCModel):
         if dual is not None:
             is_fresh = np.zeros(n_rows, bool)
             is_fresh[fresh] = True
-            going = [GoingOn(dual, own.before, is_fresh) for own in old]
+            # What a row that was replaced had part in is in no weights that are made anew.
+            restores = change.replaced.size > 0 or rounds_to_go(fresh.size, change.n_known) > 1
+            bias = EFFORT[self.loss]["bias_centre"]
+            going = [GoingOn(dual, own.before, read_only(is_fresh), bias, restores) for own in old]
         looking = None if dual is None else fresh
         self.chunks_, self.dual_ = self._train(change.X, change.Y, weight, trees, old, going, looking, change.n_known)
         if dual is None:
@@ -238,9 +241,15 @@ class LabelTreeModel(XMCModel):
             return solve_together(rows, labels, options, above)
 
         def go_on(
-            rows: Rows, starts: np.ndarray, several: Several, labels: Labels, stood: Support, is_fresh: np.ndarray
+            rows: Rows,
+            starts: np.ndarray,
+            several: Several,
+            labels: Labels,
+            stood: Support,
+            began: Weights | None,
+            marks: np.ndarray,
         ) -> Weights:
-            return go_on_together(rows, starts, several, labels, stood, is_fresh, little)
+            return go_on_together(rows, starts, several, labels, stood, began, marks, little)
 
         trained = train_trees(
             X,

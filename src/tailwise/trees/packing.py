@@ -10,24 +10,13 @@ import numpy as np
 from tailwise.kernels.arrays import frozen
 from tailwise.kernels.solvers.problems import Weights
 from tailwise.kernels.sparse.csr import spread
-from tailwise.kernels.trees.chunks import BITMAP, Chunk, Chunks, pack_chunk
-from tailwise.kernels.trees.repacking import repack_chunk
+from tailwise.kernels.trees.chunks import Chunks, pack_chunk
+from tailwise.kernels.trees.repacking import repack_nodes
 from tailwise.parallel import gathered, map_blocks
 from tailwise.runs import room
 from tailwise.trees.structure import LabelTree
 
 _STARTS = ("first_edge", "first_word", "first_bucket", "first_feature", "first_run", "first_weight")
-_FIRST = {
-    "bias": "first_edge",
-    "scale": "first_edge",
-    "words": "first_word",
-    "ranks": "first_word",
-    "directory": "first_bucket",
-    "features": "first_feature",
-    "runs": "first_run",
-    "weights": "first_weight",
-}
-"""What says where the part of a node begins."""
 _ARRAYS = {
     "bias": np.float32,
     "scale": np.float32,
@@ -60,40 +49,13 @@ def by_nodes(tree: LabelTree, edges: np.ndarray, weights: Weights) -> Iterator[t
         first = last
 
 
-class Copied(NamedTuple):
-    """A node that is packed already."""
-
-    edges: np.ndarray
-    bias: np.ndarray
-    chunk: Chunk
-
-
-class Changed(NamedTuple):
-    """A node that is packed already but for some of its edges."""
-
-    edges: np.ndarray
-    bias: np.ndarray
-    chunk: Chunk
-    number: np.ndarray
-    """int64: which of its edges each one of ``chunk`` is now, or -1"""
-    solved: Weights
-    children: np.ndarray
-    """int64: which of its edges have the weights ``solved``"""
-
-
-def pack_nodes(tree: LabelTree, nodes: Iterable[list[Trained] | Copied | Changed], n_features: int) -> Chunks:
+def pack_nodes(tree: LabelTree, nodes: Iterable[list[Trained]], n_features: int) -> Chunks:
     """The chunks of some nodes of ``tree``: of each the classifiers of all its edges, or of some, in any order."""
     scratch = np.zeros((2, n_features), np.int64)
     packed: list[tuple[Any, ...]] = []
     for parts in nodes:
-        if isinstance(parts, Copied):
-            packed.append((parts.edges, parts.bias, *parts.chunk))
-            continue
-        if isinstance(parts, Changed):
-            packed.append((parts.edges, parts.bias, *repack_chunk(*parts[2:], scratch)))
-            continue
         own, weights = _in_order(parts)
-        packed.append((own, weights.bias, *pack_chunk(weights._replace(support=None), scratch)))
+        packed.append((own, weights.bias, *pack_chunk(weights, scratch)))
     columns: list[list[Any]] = [list(column) for column in zip(*packed, strict=True)]
     packed.clear()
     edges, biases, scale, bits, words, ranks, directory, places, runs, entries = columns
@@ -118,19 +80,48 @@ def pack_nodes(tree: LabelTree, nodes: Iterable[list[Trained] | Copied | Changed
     )
 
 
-def chunk_of(chunks: Chunks, node: int, n_features: int = 0) -> Chunk:
-    """A node as it is packed; a search needs to be told of how many features, for rows may have got more since."""
-    parts = {
-        name: getattr(chunks, name)[slice(*getattr(chunks, first)[node : node + 2])]
-        for name, first in _FIRST.items()
-        if name != "bias"
-    }
-    words, ranks, bits = parts["words"], parts["ranks"], int(chunks.bits[node])
-    more = -(-n_features // 64) - words.size
-    if bits == BITMAP and more > 0:
-        n_places = int(ranks[-1]) + int(words[-1]).bit_count()
-        parts["words"], parts["ranks"] = np.pad(words, (0, more)), np.pad(ranks, (0, more), constant_values=n_places)
-    return Chunk(bits=bits, **parts)
+class Change(NamedTuple):
+    """Neighbouring nodes of a tree that are packed already but for some of their edges."""
+
+    chunks: Chunks
+    nodes: np.ndarray
+    """(n,) int64: which nodes of ``chunks`` they were"""
+    first_number: np.ndarray
+    """(n + 1,) int64 into ``number``"""
+    number: np.ndarray
+    """int64: which of its edges each edge that a node had is now, or -1"""
+    first_solved: np.ndarray
+    """(n + 1,) int64 into ``solved`` and ``children``"""
+    solved: Weights
+    """of edges that have other weights, or are new"""
+    children: np.ndarray
+    """int64: which edge of its node each of them is"""
+
+
+def repack(change: Change, target: np.ndarray, bias: np.ndarray, n_features: int) -> Chunks:
+    """The chunks of these nodes; ``target`` and ``bias`` are those of all their edges."""
+    scratch = np.zeros((2, n_features), np.int64)
+    starts, bits, *arrays = repack_nodes(*frozen(change), scratch)
+    scale, words, ranks, directory, features, runs, weights = arrays
+    return Chunks(
+        roots=np.zeros(1, np.int32),
+        first_edge=starts[0].astype(np.int32),
+        target=target,
+        bias=bias,
+        scale=scale,
+        bits=bits,
+        first_word=starts[1],
+        words=words,
+        ranks=ranks,
+        first_bucket=starts[2],
+        directory=directory,
+        first_feature=starts[3],
+        features=features,
+        first_run=starts[4],
+        runs=runs,
+        first_weight=starts[5],
+        weights=weights,
+    )
 
 
 def bare_nodes(n: int) -> Chunks:
@@ -177,21 +168,26 @@ def copy_block(copies: list[tuple[np.ndarray, np.ndarray]]) -> None:
         place[:] = array
 
 
-def _in_order(parts: list[Trained]) -> Trained:
-    """The edges of a node, ascending, and their weights."""
+def end_to_end(parts: list[Trained]) -> Trained:
+    """The edges of some parts, one after the other, and their weights."""
     if not parts:
         return np.empty(0, np.int64), NOTHING
     if len(parts) == 1:
-        return parts[0]
-    parts = sorted(parts, key=lambda part: part[0][0])
+        return parts[0][0], parts[0][1]._replace(support=None)
     edges = np.concatenate([own for own, _ in parts])
     sizes = np.concatenate([np.diff(weights.indptr) for _, weights in parts])
     features, values, bias = (np.concatenate([weights[n] for _, weights in parts]) for n in (1, 2, 3))
+    return edges, Weights(np.append(0, np.cumsum(sizes)), features, values, bias)
+
+
+def _in_order(parts: list[Trained]) -> Trained:
+    """The edges of a node, ascending, and their weights."""
+    edges, weights = end_to_end(sorted(parts, key=lambda part: part[0][0]))
     if (np.diff(edges) > 0).all():
-        return edges, Weights(np.append(0, np.cumsum(sizes)), features, values, bias)
-    order = np.argsort(edges)
-    indptr, entries = spread((np.cumsum(sizes) - sizes)[order], sizes[order])
-    return edges[order], Weights(indptr, features[entries], values[entries], bias[order])
+        return edges, weights
+    order, sizes = np.argsort(edges), np.diff(weights.indptr)
+    indptr, entries = spread(weights.indptr[:-1][order], sizes[order])
+    return edges[order], Weights(indptr, weights.features[entries], weights.values[entries], weights.bias[order])
 
 
 def _starts(parts: list[np.ndarray]) -> np.ndarray:

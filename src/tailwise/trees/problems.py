@@ -9,18 +9,20 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from tailwise.dual_state import compact
 from tailwise.kernels.arrays import frozen, read_only
 from tailwise.kernels.solvers.problems import Labels, Rows, Weights, pack_rows
 from tailwise.kernels.solvers.together import bytes_at_once
 from tailwise.kernels.sparse.csr import Csr, csr_parts
+from tailwise.kernels.trees.chunks import Chunks
 from tailwise.kernels.trees.nodes import Below, Scratch, gather_node, scratch_for
-from tailwise.kernels.trees.standing import gather_nodes
+from tailwise.kernels.trees.standing import gather_nodes, join_support
 from tailwise.memory import LARGE, memory_apart
 from tailwise.parallel import count_jobs
 from tailwise.runs import kept
 from tailwise.trees.blocks import Part
 from tailwise.trees.going_on import GoingOn, in_rows_of_all, split
-from tailwise.trees.packing import Changed, Copied, Trained
+from tailwise.trees.packing import Trained
 from tailwise.trees.structure import LabelTree
 from tailwise.trees.updating import Kept
 
@@ -58,9 +60,9 @@ class Planted(NamedTuple):
         first, last = self.tree.edges(node)
         return list(self.old.weights(first + np.flatnonzero(self.old.stays[first:last])))
 
-    def packed(self, node: int, solved: Trained | None, n_features: int) -> Copied | Changed | None:
-        """The node without nodes below it, as it was but for the edges of ``solved``, where it was one node."""
-        return None if self.old is None else self.old.packed(np.arange(*self.tree.edges(node)), solved, n_features)
+    def repacked(self, nodes: np.ndarray, solved: list[Trained], n_features: int) -> Chunks | None:
+        """What :meth:`Kept.repacked` says of nodes without nodes below them; None where none has been packed before."""
+        return None if self.old is None else self.old.repacked(self.tree, nodes, solved, n_features)
 
 
 class Problems:
@@ -129,18 +131,28 @@ class Problems:
         """Those of which some edges have stood before, all at once."""
         assert self._go_on is not None
         edges = [part.edges for part in parts]
-        here, rows, starts, several, labels, stood = gather_nodes(
+        every, old = np.concatenate(edges), self._planted[tree].old
+        stood = going.stood(every)
+        began = None if old is None or going.restores else old.began(every, going.bias)
+        here, rows, starts, shares, several, labels, held, began = gather_nodes(
             self._rows,
             self._all().squares,
             self.below[tree],
             np.array([self._span_of(tree, part.node) for part in parts]),
             edges,
             None if self.visitors is None else [self._came_to(tree, part.node) for part in parts],
-            going.stood(np.concatenate(edges)),
+            stood,
+            began,
+            going.is_fresh,
             scratch,
         )
-        found = self._go_on(rows, starts, several, labels, stood, read_only(going.is_fresh[here]))
-        return split(in_rows_of_all(found, here, self._n_rows), several.first_label)
+        marks = read_only(np.stack([going.is_fresh[here], shares]))
+        found = self._go_on(rows, starts, several, labels, held, began, marks)
+        assert found.support is not None
+        support = found.support._replace(positions=here[found.support.positions])
+        if began is not None:
+            support = join_support(stood, held.positions, support)
+        return split(found._replace(support=compact(support, self._n_rows)), several.first_label)
 
     def _all(self) -> Rows:
         """All rows, made ready once."""

@@ -49,9 +49,10 @@ def train_trees(
     """
     problems = Problems(X, Y, planted, solve, go_on=go_on, weight=weight, keeps_duals=duals is not None, n_jobs=n_jobs)
     trees = Assembly(planted, X.shape[1], duals, n_jobs)
+    goes_on = any(one.going_on is not None for one in planted)
 
     def train(function: Callable[[Block], Any], parts: list[Block], what: str) -> list[tuple[Block, Any]]:
-        blocks = cut_parts(parts, trees.is_leaf, problems.least_edges)
+        blocks = cut_parts(parts, trees.is_leaf, problems.least_edges, go_on=goes_on)
         told = f"{description}: {what}" if description else ""
         return list(
             zip(blocks, map_shards(function, blocks, n_jobs=n_jobs, description=told, weight=cost_of), strict=True)

@@ -11,9 +11,10 @@ from scipy import sparse
 from tailwise.kernels.arrays import frozen, read_only
 from tailwise.kernels.solvers.problems import Weights
 from tailwise.kernels.trees.chunks import Chunks
+from tailwise.kernels.trees.unpacking import unpack_edges
 from tailwise.scoring import predict_topk_linear
 from tailwise.trees.explaining import unpack_children
-from tailwise.trees.packing import NOTHING, Changed, Copied, Trained, chunk_of
+from tailwise.trees.packing import Change, Trained, end_to_end, repack
 from tailwise.trees.representation import LabelVectors
 from tailwise.trees.structure import LabelTree, prune, tree_from_edges, tree_from_nested
 
@@ -42,30 +43,38 @@ class Kept(NamedTuple):
             children = old[place] - chunks.first_edge[node]
             yield edges[place], Weights(*unpack_children(chunks, node, children), chunks.bias[old[place]])
 
-    def packed(self, edges: np.ndarray, solved: Trained | None, n_features: int) -> Copied | Changed | None:
-        """The node of ``edges``, all of those that it has now, of which ``solved`` has the new classifiers.
+    def began(self, edges: np.ndarray, bias: float) -> Weights:
+        """What ``edges`` have had, in their order, and nothing but a ``bias`` for new ones."""
+        old = self.before[edges]
+        biases = np.where(old >= 0, self.chunks.bias[old], np.float32(bias))
+        indptr, features, values = unpack_edges(self.chunks, read_only(old))
+        return Weights(indptr, features, values, biases)
 
-        None unless some of its edges stay, and these were those of one node.
+    def repacked(self, tree: LabelTree, nodes: np.ndarray, solved: list[Trained], n_features: int) -> Chunks | None:
+        """The chunks of ``nodes``, neighbours in ``tree`` without nodes below, of which ``solved`` has what is new.
+
+        None where what stays in one of them was in several nodes.
         """
-        chunks, stays = self.chunks, np.flatnonzero(self.stays[edges])
-        old = self.before[edges[stays]]
-        if not stays.size:
+        chunks, first_edge = self.chunks, tree.first_edge[nodes[0] : nodes[-1] + 2].astype(np.int64)
+        first, last = int(first_edge[0]), int(first_edge[-1])
+        node_of = np.repeat(np.arange(nodes.size), np.diff(first_edge))
+        child, stays = np.arange(first, last) - first_edge[node_of], self.stays[first:last]
+        old, home = self.before[first:last][stays], node_of[stays]
+        place = np.searchsorted(chunks.first_edge, old, side="right") - 1
+        was = np.zeros(nodes.size, np.int64)
+        was[home] = place
+        if (was[home] != place).any():
             return None
-        node = int(np.searchsorted(chunks.first_edge, old[0], side="right")) - 1
-        first, last = chunks.first_edge[node : node + 2].tolist()
-        if old.min() < first or old.max() >= last:
-            return None
-        if solved is None and old.size == last - first and (np.diff(old) == 1).all():
-            return Copied(edges, chunks.bias[old], chunk_of(chunks, node, n_features))
-        number = np.full(last - first, -1, np.int64)
-        number[old - first] = stays
-        bias = np.empty(edges.size, np.float32)
-        bias[stays] = chunks.bias[old]
-        own, weights = (edges[:0], NOTHING) if solved is None else solved
-        children = (own - edges[0]).astype(np.int64, copy=False)
-        bias[children] = weights.bias
-        changed = frozen(weights._replace(support=None))
-        return Changed(edges, bias, chunk_of(chunks, node), read_only(number), changed, read_only(children))
+        begins = chunks.first_edge[was].astype(np.int64)
+        first_number = np.append(0, np.cumsum(chunks.first_edge[was + 1] - begins))
+        number = np.full(first_number[-1], -1, np.int64)
+        number[first_number[home] + old - begins[home]] = child[stays]
+        edges, weights = end_to_end(solved)
+        bias = np.empty(last - first, np.float32)
+        bias[stays], bias[edges - first] = chunks.bias[old], weights.bias
+        first_solved = np.append(0, np.cumsum(np.bincount(node_of[edges - first], minlength=nodes.size)))
+        change = Change(chunks, was, first_number, number, first_solved, frozen(weights), child[edges - first])
+        return repack(change, tree.target[first:last], bias, n_features)
 
 
 def edges_before(home: np.ndarray, chunks: Chunks, tree: int, new: LabelTree) -> np.ndarray:

@@ -1,8 +1,8 @@
-"""Support vector machines of sixteen labels at once that go on from where their duals stood.
+"""Support vector machines of sixteen labels at once that go on from where they stood.
 
-The problem is that of :mod:`tailwise.kernels.solvers.together`. Rows that are new come first, twice: their α are far
-from where they belong, all others near. Then one sweep over those on which most of it falls, or several over all rows,
-share what has changed among them.
+The problem is that of :mod:`tailwise.kernels.solvers.together`. Rows that are new come first: their α are far
+from where they belong, all others near. Then one sweep over these and known ones that share what has changed, or
+several over all rows, lay it on many.
 """
 
 from __future__ import annotations
@@ -14,30 +14,27 @@ from tailwise.kernels.compilation import njit
 from tailwise.kernels.random import shuffle, shuffle_state
 from tailwise.kernels.solvers.lanes import LANES, add_lanes, zero_lanes
 from tailwise.kernels.solvers.problems import Rows
-from tailwise.kernels.solvers.sweeps import _FAST
 from tailwise.kernels.solvers.taking import LEAST, take_duals, take_lanes
 from tailwise.kernels.solvers.together import _AHEAD, _descend, _fill, _set_costs, _visit
 
-_FRESH_SWEEPS = 2
-"""Over new rows alone: with one the sweep over all rows finds them too far off, and a third gains nothing."""
-
-_LEAST_SHARE = 0.4
-"""A known row is visited once more where its part in what is shared is so much, times the mean of those that have one:
-its α, of each label that is solved in the measure in which it has changed. To visit others gained nothing."""
+_KEPT = 0.8
+"""Times ``prune``: of weights that begin as they were stored, in eight bits, those near it would be dropped in each
+update that are rounded to less, and what is below it is lost from where the next one begins."""
 _A_LINE = 16
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def resume_svm_together(rows, starts, several, labels, support, is_fresh, options):
+def resume_svm_together(rows, starts, several, labels, support, began, marks, options):
     """Go on with every label of ``labels``; returns what :func:`tailwise.kernels.solvers.svm.solve_svm` returns.
 
     ``several`` (:class:`Several`) says which ``rows``, labels and features each of the problems has, and ``starts``
     (n_rows,) int64 where a row begins in indices and data. Positions are among the rows of a problem, those that are
     returned among all; features are those of X. ``support`` (:class:`Support`) is where the dual of each label stood,
     nothing for a new one; a row that has changed sides begins with α = 0, and one at a negative position is none.
-    ``is_fresh`` (n_rows,) bool are the new rows. ``options.max_sweeps`` bounds the sweeps over all rows; where it is
-    one, rows are left out of which those who are solved together have little, unless one of them is a new label.
-    Inputs are only read.
+    ``began`` (:class:`Weights`) are weights to begin from, with the features of the problem, and biases; without any
+    bias all are made of the support vectors, which then have to be there. ``marks`` (2, n_rows) bool are the new rows,
+    and those that share what has changed. ``options.max_sweeps`` bounds the sweeps over all rows; where it is one, it
+    is over those that share alone. Inputs are only read.
     """
     n_labels, n_problems = labels.indptr.shape[0] - 1, several.first_feature.shape[0]
     most_rows = most_features = 0
@@ -51,8 +48,11 @@ def resume_svm_together(rows, starts, several, labels, support, is_fresh, option
     positions, signed = empty(most_rows, np.int32), empty(most_rows, np.float32)
     all_weights, biases = zero_lanes(most_features), empty(LANES, np.float32)
     all_halves, all_alphas = empty(most_rows * LANES, np.float32), empty(most_rows * LANES, np.float32)
-    stood, shares = empty(LANES, np.float32), empty(most_rows, np.float32)
-    order, least = empty(most_rows, np.int32), max(LEAST, np.float32(options.prune))
+    order, kept = empty(most_rows, np.int32), np.float32(options.prune)
+    if began.bias.shape[0] > 0:
+        kept *= np.float32(_KEPT)
+    least = max(LEAST, kept)
+    is_fresh, shares = marks[0], marks[1]
     used = held = 0
     for problem in range(n_problems):
         first_row, last_row = several.first_row[problem], several.first_row[problem + 1]
@@ -76,18 +76,18 @@ def resume_svm_together(rows, starts, several, labels, support, is_fresh, option
             _fill(alphas, 0)
             _fill(biases, options.bias_centre)
             _set_costs(own, labels, first, in_use, halves)
-            _fill(stood, 0)
-            _restore(own, own_starts, support, first, in_use, weights, biases, halves, alphas, stood, options)
-            fresh = part(order, 0, _fresh_rows(is_fresh, first_row, last_row, order))
-            _visit_often(own, own_starts, fresh, in_use, weights, biases, (halves, alphas), _FRESH_SWEEPS, options)
+            _take_up(support, first, in_use, halves, alphas)
+            if began.bias.shape[0] > 0:
+                _begin(began, first, in_use, weights, biases)
+            else:
+                _restore(own, own_starts, weights, biases, halves, alphas, options)
+            chosen = part(order, 0, _rows_marked(is_fresh, first_row, last_row, order))
+            _visit_once(own, own_starts, chosen, in_use, weights, biases, (halves, alphas), options)
             if options.max_sweeps > 1:
                 _descend(own, own_starts, in_use, weights, biases, halves, alphas, options)
             elif options.max_sweeps == 1:
-                own_fresh = part(is_fresh, first_row, last_row)
-                everyone = _any_new(support, first, in_use)
-                _change(alphas, fresh, stood)
-                sharing = part(order, 0, _rows_that_share(alphas, own_fresh, stood, everyone, shares, order))
-                _visit_often(own, own_starts, sharing, in_use, weights, biases, (halves, alphas), 1, options)
+                chosen = part(order, 0, _rows_marked(shares, first_row, last_row, order))
+                _visit_once(own, own_starts, chosen, in_use, weights, biases, (halves, alphas), options)
             for lane in range(in_use):
                 bias[first + lane] = biases[lane]
             before = used, held
@@ -103,16 +103,28 @@ def resume_svm_together(rows, starts, several, labels, support, is_fresh, option
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _restore(rows, starts, support, first, in_use, weights, biases, halves, alphas, stood, options):
-    """The α of support vectors that are on the same side as before, their sums, and weights and biases made of them."""
-    scale_squared = np.float32(options.bias_scale * options.bias_scale)
+def _take_up(support, first, in_use, halves, alphas):
+    """The α of support vectors that are on the same side as before."""
     for lane in range(in_use):
         for a in range(support.indptr[first + lane], support.indptr[first + lane + 1]):
             at, value = np.int64(support.positions[a]) * LANES + lane, support.values[a]
             if at >= 0 and value * halves[at] > 0:
                 alphas[at] = abs(value)
-                biases[lane] += scale_squared * value
-                stood[lane] += abs(value)
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _begin(began, first, in_use, weights, biases):
+    """Weights and biases as they were."""
+    for lane in range(in_use):
+        biases[lane] = began.bias[first + lane]
+        for a in range(began.indptr[first + lane], began.indptr[first + lane + 1]):
+            weights[np.uint64(np.int64(began.features[a]) * LANES + lane)] = began.values[a]
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _restore(rows, starts, weights, biases, halves, alphas, options):
+    """Weights and biases that α make."""
+    scale_squared = np.float32(options.bias_scale * options.bias_scale)
     steps, last = empty(LANES, np.float32), rows.squares.shape[0] - 1
     for row in range(rows.squares.shape[0]):
         ahead = np.uint64(min(row + _AHEAD, last))
@@ -124,6 +136,7 @@ def _restore(rows, starts, support, first, in_use, weights, biases, halves, alph
         for lane in range(LANES):
             at = np.uint64(row * LANES + lane)
             steps[lane] = alphas[at] if halves[at] > 0 else -alphas[at]
+            biases[lane] += scale_squared * steps[lane]
             n_lanes += alphas[at] > 0
         if n_lanes > 0:
             start = starts[row]
@@ -132,63 +145,20 @@ def _restore(rows, starts, support, first, in_use, weights, biases, halves, alph
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _fresh_rows(is_fresh, first, last, order):
-    """Into ``order`` the new ones of rows ``first:last``, by their numbers among these; returns how many."""
-    n_fresh = 0
+def _rows_marked(marked, first, last, order):
+    """Into ``order`` those of rows ``first:last`` that are marked, by their numbers among these; returns how many."""
+    n_marked = 0
     for row in range(first, last):
-        order[n_fresh] = row - first
-        n_fresh += is_fresh[row]
-    return n_fresh
+        order[n_marked] = row - first
+        n_marked += marked[row]
+    return n_marked
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
-def _any_new(support, first, in_use):
-    """Whether a label goes on from nothing: all rows are new to it."""
-    n_new = 0
-    for label in range(first, first + in_use):
-        n_new += support.indptr[label] == support.indptr[label + 1]
-    return n_new > 0
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _change(alphas, fresh, stood):
-    """Into ``stood``, the α that each lane has had in all, how much of all that it has now is that of new rows."""
-    new = zeros(LANES, np.float32)
-    for row in fresh:
-        for lane in range(LANES):
-            new[lane] += alphas[np.uint64(row * LANES + lane)]
-    for lane in range(LANES):
-        stood[lane] = new[lane] / (new[lane] + stood[lane]) if new[lane] > 0 else np.float32(0)
-
-
-@njit(nogil=True, cache=True, boundscheck=False, fastmath=_FAST)
-def _rows_that_share(alphas, is_fresh, changed, everyone, shares, order):
-    """Into ``order`` new rows, and ``everyone`` or those that have to share with them; returns how many.
-
-    ``changed`` is what :func:`_change` says; ``shares`` is written.
-    """
-    n_rows, n_there, total, n_some = is_fresh.shape[0], 0, 0.0, 0
-    for row in range(n_rows):
-        share = np.float32(0)
-        for lane in range(LANES):
-            share += alphas[np.uint64(row * LANES + lane)] * changed[np.uint64(lane)]
-        shares[row] = share
-        total += share
-        n_there += share > 0
-    least = np.float32(_LEAST_SHARE * total / max(1, n_there))
-    for row in range(n_rows):
-        order[n_some] = row
-        n_some += everyone | is_fresh[row] | (shares[row] > least)
-    return n_some
-
-
-@njit(nogil=True, cache=True, boundscheck=False)
-def _visit_often(rows, starts, order, in_use, weights, biases, halves_and_alphas, n_sweeps, options):
-    """Visit rows, in another order each time, and leave gradients within tolerance; nobody asks for their extremes."""
+def _visit_once(rows, starts, order, in_use, weights, biases, halves_and_alphas, options):
+    """Visit rows in random order, and leave gradients within tolerance; nobody asks for their extremes."""
     at_work, extremes = zeros(LANES, np.float32), zeros(2 * LANES, np.float32)
     for lane in range(in_use):
         at_work[lane] = 1
-    state = shuffle_state(options.seed)
-    for _ in range(n_sweeps):
-        state = shuffle(order, order.shape[0], state)
-        _visit(rows, starts, order, weights, biases, halves_and_alphas, at_work, extremes, options, options.tol)
+    shuffle(order, order.shape[0], shuffle_state(options.seed))
+    _visit(rows, starts, order, weights, biases, halves_and_alphas, at_work, extremes, options, options.tol)

@@ -53,6 +53,7 @@ _MANY_VALUES = 1 << 23
 """Of rows that are solved in passes."""
 _KINDS = (np.int64, np.int32, np.float32)
 _ALL_ROWS = np.empty(0, np.int32)
+_NO_WEIGHTS = Weights(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
 
 
 def solve_block(
@@ -157,17 +158,20 @@ def go_on_together(
     several: Several,
     labels: Labels,
     support: Support,
-    is_fresh: np.ndarray,
+    began: Weights | None,
+    marks: np.ndarray,
     options: Options = DEFAULTS,
 ) -> Weights:
     """As :func:`solve_together` from where the dual of each label stood, for several problems.
 
-    ``rows`` are those of all problems, which begin at ``starts`` (n_rows,) of their indices and data; ``is_fresh``
-    (n_rows,) says which are new. Positions are among the rows of a label's own problem, those of the result among all
-    of them; one that is negative in ``support`` is none.
+    ``rows`` are those of all problems, which begin at ``starts`` (n_rows,) of their indices and data; ``marks``
+    (2, n_rows) says which are new, and which share what has changed. Positions are among the rows of a label's own
+    problem, those of the result among all of them; one that is negative in ``support`` is none. ``began`` are weights
+    to begin from, with numbers of features among those of the problem; None has them made of the support vectors.
     """
+    began = _plain_weights(_NO_WEIGHTS if began is None else began)
     begin, count, features, values, bias, *dual = resume_svm_together(
-        rows, starts, frozen(several), _plain(labels), _plain_support(support), is_fresh, _compiled(options, -1.0)
+        rows, starts, frozen(several), _plain(labels), _plain_support(support), began, marks, _compiled(options, -1.0)
     )
     indptr, features, values = _laid(begin, count, features, values)
     return Weights(indptr, features, values, bias, Support(*_laid(*dual)))
@@ -221,6 +225,14 @@ def _standing(start: Standing) -> Standing:
 
 def _plain_support(support: Support) -> Support:
     return frozen(Support(*(part.astype(kind, copy=False) for part, kind in zip(support, _KINDS, strict=True))))
+
+
+def _plain_weights(weights: Weights) -> Weights:
+    types = (np.int64, np.int32, np.float32, np.float32)
+    indptr, features, values, bias = (
+        part.astype(kind, copy=False) for part, kind in zip(weights[:4], types, strict=True)
+    )
+    return frozen(Weights(indptr, features, values, bias))
 
 
 def _local(rows: Rows, start: Start) -> Start:

@@ -1,15 +1,103 @@
-"""Packing a node of which some children have other weights now; those of the others are copied byte by byte."""
+"""Packing nodes of which some children have other weights now; those of the others are copied byte by byte."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.arrays import empty, part, zeros
+from tailwise.kernels.arrays import empty, grown, part, zeros
 from tailwise.kernels.bits import count_bits
 from tailwise.kernels.compilation import njit
+from tailwise.kernels.solvers.problems import Weights
 from tailwise.kernels.trees.chunks import _MOST_BYTES, _index
 from tailwise.kernels.trees.finding import _list_features, child_of
 from tailwise.kernels.trees.layout import BITMAP, FULL_FROM, FULL_SCALE, NARROW, PADDING, Chunk
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def repack_nodes(chunks, nodes, first_number, number, first_solved, solved, children, scratch):
+    """:func:`repack_chunk` of some ``nodes`` (n,) int64 of ``chunks`` (:class:`Chunks`), one after the other.
+
+    What belongs to node n is ``number[first_number[n] : first_number[n + 1]]``, and the same of ``children`` and of the
+    children of ``solved`` by ``first_solved``; both (n + 1,) int64. Returns where each node begins, (6, n + 1) int64,
+    in ``scale``, ``words``, ``directory``, ``features``, ``runs`` and ``weights``; ``bits``; and these arrays, with
+    ``ranks`` behind ``words``. Nodes without a change are copied, for as many features as ``scratch`` has.
+    """
+    n_nodes, n_words = nodes.shape[0], (scratch.shape[1] + 63) // 64
+    starts, bits = zeros((6, n_nodes + 1), np.int64), empty(n_nodes, np.uint8)
+    scale, weights = empty(1024, np.float32), empty(1024, np.int8)
+    words, ranks, directory = empty(1024, np.uint64), empty(1024, np.uint32), empty(1024, np.uint32)
+    features, runs = empty(1024, np.int32), empty(1024, np.uint32)
+    for n in range(n_nodes):
+        node = nodes[n]
+        chunk = Chunk(
+            part(chunks.scale, chunks.first_edge[node], chunks.first_edge[node + 1]),
+            chunks.bits[node],
+            part(chunks.words, chunks.first_word[node], chunks.first_word[node + 1]),
+            part(chunks.ranks, chunks.first_word[node], chunks.first_word[node + 1]),
+            part(chunks.directory, chunks.first_bucket[node], chunks.first_bucket[node + 1]),
+            part(chunks.features, chunks.first_feature[node], chunks.first_feature[node + 1]),
+            part(chunks.runs, chunks.first_run[node], chunks.first_run[node + 1]),
+            part(chunks.weights, chunks.first_weight[node], chunks.first_weight[node + 1]),
+        )
+        own = part(number, first_number[n], first_number[n + 1])
+        first, last = first_solved[n], first_solved[n + 1]
+        edge, word, bucket, feature, run, weight = starts[:, n]
+        if first == last and _all_stay(own):
+            bits[n] = chunk.bits
+            scale, starts[0, n + 1] = _append(scale, edge, chunk.scale)
+            words, starts[1, n + 1] = _append(words, word, chunk.words)
+            ranks, _ = _append(ranks, word, chunk.ranks)
+            directory, starts[2, n + 1] = _append(directory, bucket, chunk.directory)
+            features, starts[3, n + 1] = _append(features, feature, chunk.features)
+            runs, starts[4, n + 1] = _append(runs, run, chunk.runs)
+            weights, starts[5, n + 1] = _append(weights, weight, chunk.weights)
+            if chunk.bits == BITMAP:
+                # For features that rows have got since: a search asks for these too.
+                n_places, end = _count_places(chunk.words, chunk.ranks, chunk.features), word + n_words
+                words, ranks = grown(words, starts[1, n + 1], end), grown(ranks, starts[1, n + 1], end)
+                for at in range(starts[1, n + 1], end):
+                    words[at], ranks[at] = 0, n_places
+                starts[1, n + 1] = end
+            continue
+        changed = Weights(part(solved.indptr, first, last + 1), solved.features, solved.values, solved.bias, None)
+        new = repack_chunk(chunk, own, changed, part(children, first, last), scratch)
+        bits[n] = new.bits
+        scale, starts[0, n + 1] = _append(scale, edge, new.scale)
+        words, starts[1, n + 1] = _append(words, word, new.words)
+        ranks, _ = _append(ranks, word, new.ranks)
+        directory, starts[2, n + 1] = _append(directory, bucket, new.directory)
+        features, starts[3, n + 1] = _append(features, feature, new.features)
+        runs, starts[4, n + 1] = _append(runs, run, new.runs)
+        weights, starts[5, n + 1] = _append(weights, weight, new.weights)
+    return (
+        starts,
+        bits,
+        part(scale, 0, starts[0, n_nodes]),
+        part(words, 0, starts[1, n_nodes]),
+        part(ranks, 0, starts[1, n_nodes]),
+        part(directory, 0, starts[2, n_nodes]),
+        part(features, 0, starts[3, n_nodes]),
+        part(runs, 0, starts[4, n_nodes]),
+        part(weights, 0, starts[5, n_nodes]),
+    )
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _all_stay(number):
+    """Whether every child stays where it is."""
+    n_others = 0
+    for child in range(number.shape[0]):
+        n_others += number[child] != child
+    return n_others == 0
+
+
+@njit(nogil=True, cache=True, boundscheck=False)
+def _append(array, used, more):
+    """``array`` with ``more`` behind the first ``used``, copied where it has too little room, and the end of these."""
+    array = grown(array, used, used + more.shape[0])
+    for n in range(np.uint64(more.shape[0])):
+        array[np.uint64(used) + n] = more[n]
+    return array, used + more.shape[0]
 
 
 @njit(nogil=True, cache=True, boundscheck=False)
