@@ -10,7 +10,7 @@ from tailwise.kernels.solvers.problems import FEW_TIMES, Labels, Rows, Several, 
 from tailwise.kernels.sparse.csr import Csr
 from tailwise.kernels.trees.nodes import Below, Scratch, copy_rows
 
-_LEAST_SHARE, _LEAST_BETWEEN_NODES = 0.7, 1.5
+_LEAST_SHARE, _LEAST_BETWEEN_NODES = 0.4, 1.0
 """A known row shares what has changed where its part is so much, times the mean of those that have one: its α, of each
 edge in the measure in which the rows of that are new."""
 _HOLDS, _SHARES = -2, -3
