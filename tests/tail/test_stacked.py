@@ -53,12 +53,12 @@ def test_a_row_does_not_vote_for_itself():
     seen = 0
     for part in model._fit_members(X, Y, None):
         hits = part.candidates.are_hits(sparse.csr_array(Y[part.rows]))
-        votes = part.described[:, -2:]
+        votes = part.described[:, -4:-2]
         assert np.nanmax(votes[hits], initial=-np.inf) < np.log(0.2)
         seen += hits.sum()
     described = model._features_of(X, model._candidates(X))
     assert seen
-    assert described[:, -2].max() > np.log(0.2), "a row that is asked for may be a training row"
+    assert described[:, -4].max() > np.log(0.2), "a row that is asked for may be a training row"
 
 
 @pytest.mark.parametrize("base", [DiSMEC(random_state=0), NearestRows(k=5)])
@@ -67,14 +67,14 @@ def test_evidence_is_that_of_the_labels_and_training_rows(rows, base):
     model = Stacked([base, Centroid()], n_candidates=4, max_iter=5, nearest=True, random_state=0).fit(X, Y)
     candidates = model._candidates(X[:30])
     found = model._features_of(X[:30], candidates)
-    assert found.shape[1] == len(model._inputs()) == 13
+    assert found.shape[1] == len(model._inputs()) == 15
     one = TailCalibrated(base, n_candidates=Y.shape[1], nearest=True, random_state=0).fit(X, Y)
     top, inputs = one._known().describe(X[:30], Y.shape[1], None)
     for pair, (row, label) in enumerate(zip(candidates.rows, candidates.labels, strict=True)):
         place = np.flatnonzero(top.labels[row] == label)
         if place.size:
             np.testing.assert_allclose(found[pair, 8], inputs[row, place[0], 3], rtol=1e-5)
-            np.testing.assert_allclose(found[pair, -3:], inputs[row, place[0], 5:], rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(found[pair, -5:-1], inputs[row, place[0], 5:9], rtol=1e-4, atol=1e-5)
 
 
 def test_nearest_finds_more_rare_labels():

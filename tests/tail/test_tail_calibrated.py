@@ -11,6 +11,7 @@ from tailwise.tail import Calibrated, TailCalibrated, expected_calibration_error
 from tailwise.tail.candidates import is_hit
 from tailwise.tail.companions import companions, company
 from tailwise.tail.nearness import Nearness
+from tailwise.tail.solved_votes import solved_votes
 from tailwise.tail.surface import Surface
 
 
@@ -58,14 +59,55 @@ def lengthened(rows, weights):
 def naive_nearness(X, Y, seen, labels, idf):
     """Pair by pair, from rows without weights."""
     cosines, plain = (np.maximum(lengthened(seen, w) @ lengthened(X, w).T, 0) for w in (idf, np.ones_like(idf)))
-    Y, found = Y.toarray(), np.zeros((*labels.shape, 3))
+    Y, found = Y.toarray(), np.zeros((*labels.shape, 5))
+    solved = [naive_solved_votes(row, lengthened(X, np.ones_like(idf))) for row in plain]
     for row, place in zip(*np.nonzero(labels >= 0), strict=True):
         own = Y[:, labels[row, place]] > 0
         votes = [
             np.log(0.003 + alike[own].sum() / max(alike.sum(), 1e-30)) for alike in (cosines[row] ** 8, plain[row] ** 4)
         ]
-        found[row, place] = [max(cosines[row][own], default=0.0) - max(cosines[row], default=0.0), *votes]
+        nearest = max(cosines[row][own], default=0.0) - max(cosines[row], default=0.0)
+        found[row, place, :4] = [nearest, *votes, solved[row][own].sum()]
+    for row in range(labels.shape[0]):
+        named = labels[row] >= 0
+        found[row, named, 4] = found[row, named, 3] - max(found[row, named, 3], default=0.0)
     return found
+
+
+def naive_solved_votes(alike, rows):
+    """Of all rows, by an inverse."""
+    near = sorted(i for i in np.lexsort((np.arange(alike.size), -alike))[:128] if alike[i] > 0)
+    votes = np.zeros(alike.size)
+    kernel = np.maximum(rows[near] @ rows[near].T, 0) ** 2
+    votes[near] = np.linalg.inv(kernel + 0.2 * np.eye(len(near))) @ alike[near] ** 2
+    return votes
+
+
+@pytest.mark.parametrize("n_rows", [1, 60, 400])
+def test_solved_votes_equal_the_twin(n_rows):
+    rng = np.random.default_rng(n_rows)
+    X = sparse.random_array((n_rows, 30), density=0.3, rng=rng, format="csr").astype(np.float32)
+    rows = RowView(unit=True)(X)
+    alike = (rows[:50] @ rows.T).toarray()
+    found = solved_votes(alike, rows)
+    expected = [naive_solved_votes(np.maximum(row, 0), rows.toarray()) for row in alike.astype(float)]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert (np.count_nonzero(found, axis=1) <= 128).all()
+
+
+def test_of_rows_that_are_equally_alike_the_first_vote():
+    rows = sparse.csr_array(np.eye(200, dtype=np.float32))
+    found = solved_votes(np.full((1, 200), 0.5, np.float32), rows)[0]
+    np.testing.assert_allclose(found, np.where(np.arange(200) < 128, 0.25 / 1.2, 0.0), rtol=1e-6)
+
+
+def test_a_row_that_comes_twice_votes_once():
+    rng = np.random.default_rng(0)
+    rows = RowView(unit=True)(sparse.csr_array(rng.random((6, 4)).astype(np.float32)))
+    twice = sparse.csr_array(sparse.vstack([rows, *[rows[[0]]] * 9]))
+    once, more = (solved_votes((rows[[1]] @ part.T).toarray(), part)[0] for part in (rows, twice))
+    assert abs(more[0] + more[6:].sum()) < abs(once[0]) * 2
+    np.testing.assert_allclose(more[[0, *range(7, 15)]], more[6], rtol=1e-3)
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 3000])
@@ -123,6 +165,20 @@ def test_a_model_from_before_training_rows_voted_still_predicts(rows, tmp_path):
     np.testing.assert_allclose(inputs[..., 5], q - q.max(axis=1, keepdims=True), atol=1e-5)
     np.testing.assert_allclose(inputs[..., 6], like[..., 0], atol=1e-5)
     np.testing.assert_array_equal(found.scores, model.predict_topk(X, 6).scores)
+
+
+def test_a_model_from_before_votes_were_solved_still_predicts(rows, tmp_path):
+    X, Y = rows
+    model = TailCalibrated(Centroid(), random_state=0, n_candidates=6, nearest=True).fit(X, Y)
+    _, now = model._known().describe(X, 6, None)
+    model.nearest_ = model.nearest_._replace(bare=None)
+    rng = np.random.default_rng(0)
+    model.surface_ = Surface.fit(rng.normal(size=(500, 8)), rng.random(500) < 0.5, n_cubic=5)
+    model.save(tmp_path / "m")
+    old = load(tmp_path / "m")
+    _, before = old._known().describe(X, 6, None)
+    np.testing.assert_array_equal(before, now[..., :8])
+    np.testing.assert_array_equal(old.predict_topk(X, 6).scores, model.predict_topk(X, 6).scores)
 
 
 def test_probabilities_are_true_on_other_rows():

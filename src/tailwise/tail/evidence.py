@@ -52,6 +52,7 @@ class Evidence(NamedTuple):
         if self.nearest is not None:
             votes = ["votes of rows very alike", "votes of rows somewhat alike"]
             found += ["distance of the nearest row with the label to the nearest of all", *votes]
+            found += ["votes of the nearest rows, solved", "these below the row's best"]
         return found[: self.n_inputs]
 
     @property

@@ -6,11 +6,13 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from tailwise.kernels.sparse.csr import spread
 from tailwise.parallel import map_blocks, row_blocks
-from tailwise.persistence.checks import check_exact, check_kind, check_matrix, check_range
+from tailwise.persistence.checks import check_exact, check_kind, check_matrix, check_range, check_that
 from tailwise.rows import UNIT_LENGTH, with_values
+from tailwise.tail.solved_votes import solved_votes
 
 _COSINES = 1 << 20
 """Of a block of rows with all training rows."""
@@ -21,11 +23,13 @@ _LEAST = 0.003
 
 
 class Nearness(NamedTuple):
-    """Three numbers about a row x and a label l, from cosines of x with the training rows i:
+    """Five numbers about a row x and a label l, from cosines of x with the training rows i:
 
     * ``max_{i has l} cos(x, x_i) - max_i cos(x, x_i)``, 0 where the nearest has the label;
     * ``ln(0.003 + Σ_{i has l} c_i⁸ / Σ_i c_i⁸)``, ``c_i = max(0, cos(x, x_i))``: the votes of rows very alike;
-    * the same with the power 4 and cosines without idf weights: the votes of many rows, somewhat alike.
+    * the same with the power 4 and cosines without idf weights: the votes of many rows, somewhat alike;
+    * ``v = Σ_{i has l} w_i``, w the :func:`solved_votes` of the rows most alike, which count what they share once;
+    * v less that of the row's best candidate.
     """
 
     rows: sparse.csr_array
@@ -36,6 +40,8 @@ class Nearness(NamedTuple):
     """(n_features,) float32: the weights; None, in models of earlier versions: there are no votes"""
     lengths: np.ndarray | None = None
     """(n_rows,) float32: of the rows once the weights are taken off again"""
+    bare: sparse.csr_array | None = None
+    """(n_rows, n_features): without weights, of unit length; None, in models of earlier versions: no vote is solved"""
 
     @classmethod
     def of(cls, rows: sparse.csr_array, Y: sparse.csr_array, idf: np.ndarray) -> Self:
@@ -43,12 +49,13 @@ class Nearness(NamedTuple):
         bare = rows.data.astype(np.float64) / idf[rows.indices]
         row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
         lengths = np.sqrt(np.bincount(row, bare**2, minlength=rows.shape[0])).astype(np.float32)
-        return cls(sparse.csr_array(rows.T.tocsr()), sparse.csr_array(Y.T.tocsr()), idf, lengths)
+        unit = with_values(rows, (bare / np.maximum(lengths, np.finfo(np.float32).tiny)[row]).astype(np.float32))
+        return cls(sparse.csr_array(rows.T.tocsr()), sparse.csr_array(Y.T.tocsr()), idf, lengths, unit)
 
     @property
     def n_inputs(self) -> int:
         """How many of the numbers there are."""
-        return 1 if self.idf is None else 3
+        return 1 if self.idf is None else 3 if self.bare is None else 5
 
     def __call__(self, rows: sparse.csr_array, labels: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
         """For weighted unit rows and candidates ``labels`` (n, k): (n, k, n_inputs) float32, of a -1 anything.
@@ -57,12 +64,15 @@ class Nearness(NamedTuple):
 
         >>> X, ones = sparse.csr_array(np.eye(2, dtype=np.float32)), np.ones(2, np.float32)
         >>> Nearness.of(X, X, ones)(sparse.csr_array([[0.6, 0.8]]), np.array([[0, 1]])).round(2)
-        array([[[-0.2 , -2.36, -1.41],
-                [ 0.  , -0.09, -0.27]]], dtype=float32)
+        array([[[-0.2 , -2.36, -1.41,  0.3 , -0.23],
+                [ 0.  , -0.09, -0.27,  0.53,  0.  ]]], dtype=float32)
         """
         counts = np.diff(self.labels.indptr)
         found = np.zeros((*labels.shape, self.n_inputs), np.float32)
         bare = self._without_weights(rows)
+
+        def summed(votes: np.ndarray, own: np.ndarray, begin: np.ndarray) -> np.ndarray:
+            return np.add.reduceat(votes.ravel().take(own), begin[:-1])
 
         def compare(block: tuple[int, int]) -> None:
             part = slice(*block)
@@ -82,12 +92,19 @@ class Nearness(NamedTuple):
                 for _ in range(squared):
                     votes *= votes
                 if row.size:
-                    found[part][row, place, number] = np.add.reduceat(votes.ravel().take(own), begin[:-1])
+                    found[part][row, place, number] = summed(votes, own, begin)
                 found[part][..., number] /= np.maximum(votes.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
                 found[part][..., number] = np.log(found[part][..., number] + np.float32(_LEAST))
+            if self.bare is None:
+                return
+            if row.size:
+                found[part][row, place, 3] = summed(solved_votes(broad, self.bare), own, begin)
+            best = np.where(labels[part] >= 0, found[part][..., 3], -np.inf).max(axis=1, initial=-np.inf, keepdims=True)
+            found[part][..., 4] = found[part][..., 3] - np.where(np.isfinite(best), best, 0.0)
 
         n_at_once = max(1, _COSINES // max(1, self.labels.shape[1]))
-        map_blocks(compare, row_blocks(labels.shape[0], n_at_once), n_jobs=n_jobs)
+        with threadpool_limits(1):  # the same sums for any number of threads
+            map_blocks(compare, row_blocks(labels.shape[0], n_at_once), n_jobs=n_jobs)
         return found
 
     def _without_weights(self, rows: sparse.csr_array) -> sparse.csr_array | None:
@@ -105,3 +122,6 @@ class Nearness(NamedTuple):
         if self.idf is not None:
             check_range("nearest_.idf", check_exact("nearest_.idf", self.idf, np.float32, (n_features,)), 1)
             check_range("nearest_.lengths", check_exact("nearest_.lengths", self.lengths, np.float32, (n_rows,)), 0)
+        if self.bare is not None:
+            check_that(self.idf is not None, "nearest_ has rows without weights, but no weights")
+            check_matrix("nearest_.bare", self.bare, (n_rows, n_features))

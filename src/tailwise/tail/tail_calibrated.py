@@ -43,10 +43,11 @@ class TailCalibrated(Wrapper):
       candidate, ``T_lm`` being the share of m among all labels on rows with l.
 
     The same score says less for a label of two rows than for one of two hundred, and such a label's mean and companions
-    say what its few rows could not teach. With ``nearest=True`` f has three more inputs: how much less
-    alike (cosine) the row is to the nearest training row with the label than to the nearest of all, and how much of the
-    votes of all training rows the label has, by those very alike and by those somewhat alike; f has products of
-    two of these. The model then keeps its training rows.
+    say what its few rows could not teach. With ``nearest=True`` f has five more inputs: how much less
+    alike (cosine) the row is to the nearest training row with the label than to the nearest of all, how much of the
+    votes of all training rows the label has, by those very alike and by those somewhat alike, and its votes of the 128
+    nearest rows where what these have in common counts once (kernel ridge regression), also less those of the row's
+    best candidate; f has products of two of these. The model then keeps its training rows.
 
     One curve for all labels is :class:`Calibrated`. Put it inside :class:`Sublinear` where rows are damped, and inside
     :class:`PropensityReranker` or :class:`TradeOff` for PSP@k.
