@@ -93,7 +93,7 @@ def rows_to_score(draw):
     n_children = int(found.first_edge[node + 1] - found.first_edge[node])
     room = [np.zeros(n_features, np.uint64) for _ in range(2)]
     tile = np.zeros(draw(st.sampled_from([0, scoring.LARGEST_TILE + ROOM])), np.int8)
-    scratch = *room, np.zeros(ROOM, np.float32), np.zeros(n_features, np.uint32), tile
+    scratch = *room, np.zeros(ROOM, np.float32), np.zeros(n_features, np.uint32), tile, np.zeros(n_features, np.int32)
     below = np.full(rows.size * n_children, 7, np.float32)
     loss = draw(st.sampled_from([SQUARED_HINGE, LOGISTIC]))
     return found, loss, X, node, rows, np.arange(rows.size) * n_children, below, *scratch
@@ -157,7 +157,7 @@ TWINS = {
         ),
     ),
     scoring.score_node: Twin(
-        expected_logs, rows_to_score(), writes=(6, 7, 8, 9, 10, 11), seen=read_logs, rtol=1e-4, atol=1e-4
+        expected_logs, rows_to_score(), writes=(6, 7, 8, 9, 10, 11, 12), seen=read_logs, rtol=1e-4, atol=1e-4
     ),
     merging.merge_trees: Twin(merged, findings(), writes=(6, 7), rtol=1e-5),
 }

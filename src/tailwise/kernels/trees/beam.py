@@ -56,6 +56,7 @@ def search_trees(chunks, search, X, n_features, block, visiting):
             longest = size
     found, full = empty(longest, np.uint64), empty(longest, np.uint64)
     table = zeros(n_features if n_rows > 1 else 0, np.uint32)
+    listed = empty(table.shape[0], np.int32)
     tile = empty(LARGEST_TILE + _MOST_ROOM if n_rows > 1 else 0, np.int8)
     total, below = empty(_LEAST_ROOM, np.float32), empty(1024, np.float32)
     met, met_logs, begin = empty(1024, np.int32), empty(1024, np.float32), empty(1024, np.int32)
@@ -81,7 +82,7 @@ def search_trees(chunks, search, X, n_features, block, visiting):
                 if first_edge[node] == first_edge[node + 1]:
                     continue
                 own = part(rows, 0, n)
-                score_node(chunks, search.loss, X, node, own, starts, below, found, full, total, table, tile)
+                score_node(chunks, search.loss, X, node, own, starts, below, found, full, total, table, tile, listed)
             next_width = min(inner, search.beams[min(n_levels - before, search.beams.shape[0] - 1)])
             next_frontier, next_logs = _start_beam(n_rows * next_width, np.int32(-1), np.float32(-np.inf))
             place = n_levels * (n_rows + 1)

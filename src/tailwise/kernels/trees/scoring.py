@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailwise.kernels.arrays import empty, part, prefetch, prefetch_row
+from tailwise.kernels.arrays import part, prefetch, prefetch_row
 from tailwise.kernels.bits import count_bits
 from tailwise.kernels.compilation import njit
 from tailwise.kernels.solvers.lanes import LANES, sum_lanes
@@ -22,13 +22,14 @@ _AHEAD = 4
 """A row is asked for so many rows before its turn."""
 
 
-@njit(nogil=True, cache=True, boundscheck=False)
-def score_node(chunks, loss, X, node, rows, offsets, below, found, full, total, table, tile):
+@njit(nogil=True, cache=True, boundscheck=False, borrows=True)
+def score_node(chunks, loss, X, node, rows, offsets, below, found, full, total, table, tile, listed):
     """Log-probabilities of one node's edges for ``rows`` of X, into ``below`` from ``offsets`` on.
 
     ``found`` and ``full`` (uint64) have room for all features of a row, ``total`` (float32) for whatever number an
     entry may have for its child. ``tile`` (int8) has room for ``LARGEST_TILE`` and as many bytes as ``total`` has
-    numbers, or for nothing: then no table is made. ``table`` (n_features,) uint32 is zero before and after.
+    numbers, or for nothing: then no table is made. ``table`` (n_features,) uint32 is zero before and after, and
+    ``listed`` (n_features,) int32 is room.
     """
     first, last = chunks.first_word[node], chunks.first_word[node + 1]
     words, ranks = part(chunks.words, first, last), part(chunks.ranks, first, last)
@@ -42,9 +43,8 @@ def score_node(chunks, loss, X, node, rows, offsets, below, found, full, total, 
     n_places = 0
     if tile.shape[0] > 0:
         n_places = _places_to_spread(words, ranks, features, n_children, weights.shape[0], X.indptr, rows)
-    listed = empty(n_places, np.int32)
     if n_places > 0:
-        spread_node(words, features, runs, weights, n_children, listed, table, tile)
+        spread_node(words, features, runs, weights, n_children, part(listed, 0, n_places), table, tile)
     last_row = rows.shape[0] - 1
     for n in range(rows.shape[0]):
         prefetch(X.indptr, np.uint64(rows[min(n + 2 * _AHEAD, last_row)]))
