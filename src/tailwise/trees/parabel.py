@@ -79,9 +79,13 @@ class Parabel(LabelTreeModel):
         self.n_jobs = n_jobs
 
     def _grow(self, X: sparse.csr_array, Y: sparse.csr_array, weight: np.ndarray, seeds: list[int]) -> list[LabelTree]:
+        carried = np.flatnonzero(label_counts(Y))
+        # Where nothing is split nobody asks what labels look like.
+        nothing = sparse.csr_array((0, 0), dtype=np.float32)
+        splits = carried.size > self.max_leaf
         return grow_trees(
-            represent_labels(X, Y, weight=weight, n_jobs=self.n_jobs),
-            np.flatnonzero(label_counts(Y)),
+            represent_labels(X, Y, weight=weight, n_jobs=self.n_jobs) if splits else nothing,
+            carried,
             split_in_two,
             seeds,
             max_leaf=self.max_leaf,
