@@ -1,9 +1,10 @@
 """How do Parabel and Bonsai compare with omikuji, PECOS and napkinxc: training, prediction, accuracy?
 
-``python -m benchmarks label_trees [--data short-rows|tibkat-de-titles] [--only NAMES] [--repeats N]``
+``python -m benchmarks label_trees [--data short-rows|tibkat-de-titles|many-labels] [--only NAMES] [--repeats N]``
 
 On EURLex-4K, or on many rare labels and short rows: ``make_longtail`` with 45,000 labels and about ten words a row, or
-the titles of German TIBKAT records (90 % of the training records to train, the others to judge), if they are at hand.
+the titles of German TIBKAT records (90 % of the training records to train, the others to judge), if they are at hand;
+or on the rows of 215,000 labels that ``tree_scaling`` draws.
 Everyone trains on the same unit-length rows with two threads. "batch" is the whole test set on two threads, "one row"
 the median over single rows. The contenders train with their published defaults: omikuji's Parabel and Bonsai
 presets, PECOS' XR-Linear, napkinxc's PLT. Settings of ours were compared on rows cut from the training set.
@@ -90,7 +91,14 @@ def _titles() -> Any:
     )
 
 
-_DRAWN = {"short-rows": _short_rows, "tibkat-de-titles": _titles}
+def _many_labels() -> Any:
+    from benchmarks.tree_scaling import DRAWN
+    from tailwise import make_longtail
+
+    return make_longtail(215_000, 43_000, 215_000, **DRAWN, test_fraction=0.02, random_state=0)
+
+
+_DRAWN = {"short-rows": _short_rows, "tibkat-de-titles": _titles, "many-labels": _many_labels}
 
 
 def run_ours(data: str, kind: str, **parameters: Any) -> dict[str, Any]:
